@@ -1,0 +1,1 @@
+"""hango: an agent-run server whose sessions never outgrow the model's window."""

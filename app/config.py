@@ -1,0 +1,128 @@
+"""Settings: the only reader of the environment. A bad value is a start-up error that names the variable."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+
+from app.conversation.model_profile import TABLE, ModelProfile, check, family, merge, resolve
+from app.errors import StartupError
+
+PREFIX = "HANGO_"
+FOREIGN = {"anthropic_api_key": "ANTHROPIC_API_KEY", "anthropic_base_url": "ANTHROPIC_BASE_URL"}
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class Settings(BaseModel):
+    """Every field is the variable HANGO_<FIELD>; the two of Anthropic keep their usual names. Units are in the names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    database_url: str = ""
+    data_dir: Path
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    api_keys: tuple[tuple[str, SecretStr], ...] = ()
+    provider: Literal["", "anthropic", "offline"] = ""
+    anthropic_api_key: SecretStr | None = None
+    anthropic_base_url: str | None = None
+    model: str = ""
+    model_profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    summarizer_model: str | None = None
+    context_window_tokens: int | None = None
+    context_trigger_frac: float | None = None
+    context_keep_frac: float | None = None
+    context_micro_frac: float | None = None
+    tool_timeout_s: float = Field(default=600, gt=0)
+    max_model_calls_per_turn: int = Field(default=1000, ge=1)
+    max_parallel_tools: int = Field(default=8, ge=1)
+    max_body_bytes: int = Field(default=33_554_432, ge=1024)
+    db_pool_size: int = Field(default=10, ge=2)
+    lease_s: float = Field(default=15, ge=1)
+    files_backend: Literal["local", "memory"] = "local"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("api_keys", mode="before")
+    @classmethod
+    def _split_keys(cls, value: Any) -> Any:
+        """`tenant:key,tenant:key`; a tenant may have several keys."""
+        if not isinstance(value, str):
+            return value
+        pairs = [item.strip().partition(":") for item in value.split(",") if item.strip()]
+        if any(not tenant or not key for tenant, _, key in pairs):
+            raise ValueError("write tenant:key, separated by commas")
+        return tuple((tenant, key) for tenant, _, key in pairs)
+
+    @field_validator("model_profiles", mode="before")
+    @classmethod
+    def _parse_profiles(cls, value: Any) -> Any:
+        return json.loads(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.host not in LOOPBACK and not self.api_keys:
+            raise ValueError(f"{PREFIX}HOST: a public address needs {PREFIX}API_KEYS (tenant:key)")
+        if self.provider == "anthropic" and self.anthropic_api_key is None:
+            raise ValueError(f"{PREFIX}PROVIDER: anthropic needs ANTHROPIC_API_KEY")
+        for profile in self.profiles().values():
+            check(profile)
+        return self
+
+    @property
+    def provider_name(self) -> Literal["anthropic", "offline"]:
+        return self.provider or ("anthropic" if self.anthropic_api_key else "offline")
+
+    @property
+    def model_name(self) -> str:
+        return self.model or ("offline" if self.provider_name == "offline" else "claude-sonnet-4-6")
+
+    def profiles(self) -> dict[str, ModelProfile]:
+        """The table in force, by model."""
+        return {name: self.profile(name) for name in dict.fromkeys((*TABLE, *self.model_profiles, self.model_name))}
+
+    def profile(self, model: str) -> ModelProfile:
+        """The shipped table, under the HANGO_CONTEXT_* settings, under HANGO_MODEL_PROFILES."""
+        base = resolve(model, TABLE)
+        window = self.context_window_tokens
+        general = {
+            "context_window_tokens": min(window, base.max_input_tokens) if window else None,
+            "trigger_frac": self.context_trigger_frac,
+            "keep_frac": self.context_keep_frac,
+            "micro_frac": self.context_micro_frac,
+            "summarizer_model": self.summarizer_model,
+        }
+        own = self.model_profiles.get(model) or self.model_profiles.get(family(model)) or {}
+        return merge(base, {**{k: v for k, v in general.items() if v is not None}, **own})
+
+
+def default_data_dir(environ: Mapping[str, str]) -> Path:
+    """The user's data folder, as root a system one; never inside a clone."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/hango")
+    return Path(environ.get("XDG_DATA_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".local/share") / "hango"
+
+
+def load(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Raises StartupError; `extra["problems"]` lists one line per bad variable."""
+    names = {field: FOREIGN.get(field, PREFIX + field.upper()) for field in Settings.model_fields}
+    unknown = sorted(name for name in environ if name.startswith(PREFIX) and name not in names.values())
+    values: dict[str, Any] = {field: environ[name] for field, name in names.items() if environ.get(name)}
+    values.setdefault("data_dir", default_data_dir(environ))
+    problems = [f"{name}: no such setting" for name in unknown]
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        problems += [_line(names, item) for item in error.errors(include_input=False, include_url=False)]
+    except ValueError as error:
+        problems.append(str(error))
+    if problems:
+        raise StartupError("Bad settings: " + "; ".join(problems), problems=problems)
+    return settings
+
+
+def _line(names: Mapping[str, str], item: Mapping[str, Any]) -> str:
+    message = str(item["msg"]).removeprefix("Value error, ")
+    return f"{names[str(item['loc'][0])]}: {message}" if item["loc"] else message

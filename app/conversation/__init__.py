@@ -1,0 +1,1 @@
+"""The frozen vocabulary: values that every room speaks. Standard library only."""

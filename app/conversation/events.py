@@ -1,0 +1,73 @@
+"""Events of a turn. Durable ones are rows with a gap-free seq per session; previews are never stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class EventType(StrEnum):
+    TURN_QUEUED = "turn.queued"
+    TURN_STARTED = "turn.started"
+    MESSAGE_USER = "message.user"
+    MESSAGE_ASSISTANT = "message.assistant"
+    MESSAGE_DISCARDED = "message.discarded"
+    TOOL_STARTED = "tool.started"
+    TOOL_COMPLETED = "tool.completed"
+    CONTEXT_COMPACTED = "context.compacted"
+    CONTEXT_DECLINED = "context.declined"
+    CONTEXT_OVERFLOW_RETRY = "context.overflow_retry"
+    CONTEXT_WARNING = "context.warning"
+    SESSION_USAGE = "session.usage"
+    TURN_WAITING = "turn.waiting"
+    TURN_COMPLETED = "turn.completed"
+    TURN_FAILED = "turn.failed"
+    TURN_CANCELLED = "turn.cancelled"
+    TURN_INTERRUPTED = "turn.interrupted"
+
+
+TERMINAL_EVENTS = frozenset(
+    {EventType.TURN_COMPLETED, EventType.TURN_FAILED, EventType.TURN_CANCELLED, EventType.TURN_INTERRUPTED}
+)
+
+
+class PreviewType(StrEnum):
+    TEXT_DELTA = "text.delta"
+    THINKING_DELTA = "thinking.delta"
+    TOOL_INPUT_DELTA = "tool_input.delta"
+    SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An event to store. `message`: index into the step's messages; the row is stored as a reference, not a copy.
+
+    `data` of `tool.started` is `{tool_use_id, name, message_seq, index}`: readers get `input` from the message.
+    """
+
+    type: EventType
+    data: Mapping[str, Any] = field(default_factory=dict)
+    message: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """A durable event as readers see it: references are resolved."""
+
+    seq: int
+    type: EventType
+    session_id: str
+    run_id: str | None
+    ts: datetime
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A piece of the message being written. `data` is `{message_id, index, text}`, or `{message_id, blocks}` (snapshot)."""
+
+    type: PreviewType
+    session_id: str
+    run_id: str
+    data: Mapping[str, Any]

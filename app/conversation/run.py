@@ -1,0 +1,151 @@
+"""A run: the execution record of one turn, its tool calls, and the fenced steps that write it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from app.conversation.events import NewEvent, StoredEvent
+from app.conversation.messages import Block, Content, Role
+from app.conversation.usage import Usage, UsageByPurpose
+
+
+class RunStatus(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+
+LIVE = frozenset({RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING})
+TERMINAL = frozenset(RunStatus) - LIVE
+
+RunKind = Literal["turn", "compact"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunInput:
+    """What the client posted; the message becomes a row only when the run starts."""
+
+    content: Content
+    model: str | None = None
+    max_tokens: int | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`turn` counts from 1 per session. `state` is `runs.state_json`. `error` is `{code, detail, ...}`."""
+
+    id: str
+    session_id: str
+    turn: int
+    kind: RunKind
+    status: RunStatus
+    input: RunInput
+    model: str
+    state: Mapping[str, Any]
+    usage: UsageByPurpose
+    stop_reason: str | None
+    error: Mapping[str, Any] | None
+    cancel_requested: bool
+    created_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    id: str
+    session_id: str
+    input: RunInput
+    model: str
+    kind: RunKind = "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write a run. Every write names the generation; a takeover raises it, and the old owner's are refused."""
+
+    session_id: str
+    run_id: str
+    generation: int
+    owner: str
+
+
+class CallState(StrEnum):
+    PENDING = "pending"
+    STARTED = "started"
+    WAITING = "waiting"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One tool_use of an assistant message; `index` is its position among that message's tool_use blocks, from 0.
+
+    `result` is the content of its tool_result block (a string or blocks), None until done.
+    """
+
+    message_seq: int
+    index: int
+    tool_use_id: str
+    name: str
+    state: CallState
+    result: str | list[Block] | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A row to append. `calls` are stored beside it as pending (or done, when they are answered without running)."""
+
+    id: str
+    role: Role
+    content: Content
+    stop_reason: str | None = None
+    usage: Usage | None = None
+    user_visible: bool = True
+    agent_visible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The end of a run. `last_input_tokens` None leaves the counter as it is."""
+
+    status: RunStatus
+    stop_reason: str | None = None
+    error: Mapping[str, Any] | None = None
+    last_input_tokens: int | None = None
+    compactions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One fenced transaction. Order inside: changes of calls, messages, events, run columns, closing.
+
+    `messages`: rows to append. `calls`: the (pending) calls of the assistant message in `messages`; their
+    `message_seq` is filled in by the store. `changes`: calls whose state or result changes.
+    `events[i].message`: index into `messages`: the store turns it into a reference to the row.
+    `usage`: the run's totals so far, None when unchanged. `state`: the new state_json, None when unchanged.
+    """
+
+    messages: tuple[NewMessage, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    changes: tuple[ToolCall, ...] = ()
+    events: tuple[NewEvent, ...] = ()
+    usage: UsageByPurpose | None = None
+    state: Mapping[str, Any] | None = None
+    closing: Closing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a step became: the seq of each message in order, and its events, whole."""
+
+    message_seqs: tuple[int, ...]
+    events: tuple[StoredEvent, ...]
+    at: datetime

@@ -1,0 +1,59 @@
+"""A session: one long conversation."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from app.conversation.messages import Content
+from app.conversation.usage import UsageByPurpose
+
+SessionStatus = Literal["idle", "running", "waiting", "closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What the client chose at creation. `context` overrides fractions, window and tiers for this session."""
+
+    max_tokens: int | None = None
+    thinking: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """`last_input_tokens` and `compactions` are the counters a turn updates once, at its closing."""
+
+    id: str
+    tenant: str
+    title: str | None
+    system: Content
+    model: str
+    settings: SessionSettings
+    status: SessionStatus
+    usage: UsageByPurpose
+    last_input_tokens: int
+    compactions: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    id: str
+    tenant: str
+    system: Content
+    model: str
+    settings: SessionSettings
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """A client's key on one POST. `body_hash` is of the canonical body."""
+
+    tenant: str
+    path: str
+    key: str
+    body_hash: str

@@ -1,0 +1,145 @@
+"""The error tree. Each error carries a status, a stable code and a sentence that may be shown to anybody.
+
+HangoError
+|- StartupError                       settings, PostgreSQL or schema make a start impossible
+|- Unauthorized, Forbidden, NotFound  401, 403, 404
+|- InvalidRequest, InvalidPayload     400, 422
+|  '- TranscriptInvalid               422, names message and rule
+|- Conflict                           409
+|  |- SessionBusy                     names the live run
+|  '- IdempotencyMismatch
+|- BodyTooLarge, InputTooLarge        413, with the numbers
+|- PathRefused, FileMissing           400, 404
+|- StoreUnavailable                   503
+|- LeaseLost                          another owner has taken the run over
+'- RunFailed                          ends a run; its code is the run's failure code
+   |- ViewInvalid                     view_invalid, names seq and rule
+   '- ProviderFailure                 provider_error, provider_overloaded, provider_rejected, context_overflow
+"""
+
+from typing import ClassVar
+
+
+class HangoError(Exception):
+    """Root of the tree. `detail` is public; `extra` holds JSON values for the problem document."""
+
+    status: ClassVar[int] = 500
+    code: str = "internal"
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(self, detail: str = "", **extra: object) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.extra = extra
+
+
+class StartupError(HangoError):
+    code = "startup_error"
+    title = "The server cannot start"
+
+
+class Unauthorized(HangoError):
+    status, code, title = 401, "unauthorized", "A valid API key is required"
+
+
+class Forbidden(HangoError):
+    status, code, title = 403, "forbidden", "Not allowed"
+
+
+class NotFound(HangoError):
+    status, code, title = 404, "not_found", "No such resource"
+
+
+class InvalidRequest(HangoError):
+    status, code, title = 400, "invalid_request", "The request is malformed"
+
+
+class InvalidPayload(HangoError):
+    """`extra["errors"]`: list of `{field, rule}`; never the value itself."""
+
+    status, code, title = 422, "invalid_payload", "The payload does not fit its schema"
+
+
+class TranscriptInvalid(InvalidPayload):
+    """An imported transcript breaks a rule of the provider; `message` (index) and `rule` are in extra."""
+
+    code, title = "transcript_invalid", "The transcript breaks a rule"
+
+    def __init__(self, message: int, rule: str) -> None:
+        super().__init__(f"messages.{message}: {rule}", message=message, rule=rule)
+
+
+class Conflict(HangoError):
+    status, code, title = 409, "conflict", "Conflict"
+
+
+class SessionBusy(Conflict):
+    code, title = "session_busy", "The session has a live run"
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            "A run of this session is still live; wait, cancel it, or post with queue=true.", run_id=run_id
+        )
+
+
+class IdempotencyMismatch(Conflict):
+    code, title = "idempotency_mismatch", "The idempotency key was used with another body"
+
+
+class BodyTooLarge(HangoError):
+    status, code, title = 413, "body_too_large", "The body is too large"
+
+
+class InputTooLarge(HangoError):
+    status, code, title = 413, "input_too_large", "The input can never fit the window"
+
+
+class PathRefused(HangoError):
+    status, code, title = 400, "path_refused", "The path is not allowed"
+
+
+class FileMissing(HangoError):
+    status, code, title = 404, "file_not_found", "No such file"
+
+
+class StoreUnavailable(HangoError):
+    status, code, title = 503, "store_unavailable", "The store cannot be reached"
+
+
+class LeaseLost(HangoError):
+    """A write came under a generation that is no longer the session's: stop at once, write nothing."""
+
+    code, title = "lease_lost", "Another owner has taken the run over"
+
+
+class RunFailed(HangoError):
+    """Ends a run as failed; `code` is one of the failure codes of the HTTP contract."""
+
+    title = "The run failed"
+
+    def __init__(self, code: str, detail: str, **extra: object) -> None:
+        super().__init__(detail, **extra)
+        self.code = code
+
+
+class ViewInvalid(RunFailed):
+    """The outgoing request breaks a rule of the provider, so it is never sent."""
+
+    title = "The request would be refused"
+
+    def __init__(self, message: int, rule: str) -> None:
+        super().__init__("view_invalid", f"messages.{message}: {rule}", message=message, rule=rule)
+
+
+class ProviderFailure(RunFailed):
+    """A provider call that ended without a reply.
+
+    `transient`: another attempt may succeed. `status`: HTTP status, None when no response came.
+    """
+
+    title = "The model provider failed"
+
+    def __init__(self, code: str, detail: str, *, transient: bool, status: int | None = None) -> None:
+        super().__init__(code, detail)
+        self.transient = transient
+        self.provider_status = status

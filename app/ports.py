@@ -1,0 +1,288 @@
+"""What the rooms need from outside, as protocols. Adapters implement them; each has an in-memory or scripted twin."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar
+
+from app.conversation.events import Preview, StoredEvent
+from app.conversation.messages import StoredMessage
+from app.conversation.reply import StreamItem
+from app.conversation.request import ModelRequest, ToolDefinition
+from app.conversation.run import Lease, NewMessage, NewRun, Run, RunStatus, Step, ToolCall, Written
+from app.conversation.session import Idempotency, NewSession, Session
+from app.conversation.tools import ToolRequest, ToolResult
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """Aware, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class IdSource(Protocol):
+    def new(self, prefix: str) -> str:
+        """A fresh opaque id, `<prefix>_<...>`; prefixes are ses, run, msg, rec, toolu."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    prompt_caching: bool = False
+    token_counting: bool = False
+    manages_context: bool = False
+    thinking: bool = False
+
+
+class Provider(Protocol):
+    """A model behind an API."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamItem]:
+        """Streams one call; the last item is the only `Reply`.
+
+        Retries by itself while no BlockOpened or Delta was yielded. Raises ProviderFailure; a stream that just ends is one too.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class TokenCounter(Protocol):
+    """Optional capability of a provider (`capabilities.token_counting`)."""
+
+    async def count_tokens(self, request: ModelRequest) -> int: ...
+
+
+class Estimator(Protocol):
+    """Token estimates without the provider. Never lower for more text, one more block, system block or tool."""
+
+    def estimate(self, text: str) -> int: ...
+
+    def estimate_request(self, request: ModelRequest) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """`path` is virtual and absolute. `size` in bytes, None where it is only known by rendering the file."""
+
+    path: str
+    size: int | None
+    modified_at: datetime | None
+
+
+class FileBackend(Protocol):
+    """Files of a session by virtual path. Every method raises PathRefused for a path outside the virtual root."""
+
+    async def read(self, session_id: str, path: str) -> bytes:
+        """Raises FileMissing (also for a folder)."""
+        ...
+
+    async def write(self, session_id: str, path: str, data: bytes) -> None:
+        """Replaces the file whole or not at all; makes missing folders."""
+        ...
+
+    async def append(self, session_id: str, path: str, data: bytes) -> None: ...
+
+    async def list(self, session_id: str, path: str) -> Sequence[FileInfo]:
+        """Every file at or below `path`, sorted; empty when there is none. `/` lists all areas."""
+        ...
+
+    async def delete_session(self, session_id: str) -> None: ...
+
+    async def check(self) -> None:
+        """Raises StoreUnavailable when files cannot be written."""
+        ...
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """One page of a list; `next` is the opaque cursor of the following page, None on the last."""
+
+    data: Sequence[Item]
+    next: str | None
+
+
+class SessionStore(Protocol):
+    async def create(
+        self, session: NewSession, messages: Sequence[NewMessage], key: Idempotency | None
+    ) -> tuple[Session, bool]:
+        """Creates the session with its first rows (an import) in one transaction; False when the key had made it already.
+
+        Tool calls of imported messages get rows in state done. Raises IdempotencyMismatch.
+        """
+        ...
+
+    async def get(self, tenant: str, session_id: str) -> Session:
+        """Raises NotFound, for another tenant's session too."""
+        ...
+
+    async def list(self, tenant: str, after: str | None, limit: int) -> Page[Session]: ...
+
+    async def update(
+        self, tenant: str, session_id: str, title: str | None, metadata: Mapping[str, object] | None, model: str | None
+    ) -> Session:
+        """Changes what is not None."""
+        ...
+
+    async def delete(self, tenant: str, session_id: str) -> None:
+        """Deletes the session and all its rows. Raises SessionBusy while a run is live."""
+        ...
+
+
+class TranscriptStore(Protocol):
+    async def load(self, session_id: str) -> Sequence[StoredMessage]:
+        """The whole transcript, oldest first."""
+        ...
+
+    async def page(self, session_id: str, after: int, limit: int) -> Sequence[StoredMessage]:
+        """Rows with seq > after, oldest first."""
+        ...
+
+    async def calls(self, session_id: str, message_seq: int | None) -> Sequence[ToolCall]:
+        """The calls of one assistant message in call order, or (None) of the whole session, without their results."""
+        ...
+
+    async def used_ids(self, session_id: str, ids: Sequence[str]) -> frozenset[str]:
+        """Which of these tool_use ids the session has used before."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a run finds when its owner takes it, read inside the transaction that takes it.
+
+    `tail`: the last messages (newest last; at least the last two, when there are). `calls`: those of the last assistant
+    message, in call order, with results. `deaths`: how often an owner died at the step the run stands at, 0 for a first start.
+    """
+
+    session: Session
+    run: Run
+    tail: Sequence[StoredMessage]
+    calls: Sequence[ToolCall]
+    deaths: int
+
+
+Plan = Callable[[Beginning], Step]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A run that this process owns now. `closed` is True when the plan's step ended the run at once."""
+
+    lease: Lease
+    beginning: Beginning
+    written: Written
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """Answer to a heartbeat: runs whose lease is gone, and runs that were asked to stop."""
+
+    lost: frozenset[str]
+    cancelled: frozenset[str]
+
+
+class RunStore(Protocol):
+    """Every write is one short transaction that begins with the session's head row: allocator, fence and serializer."""
+
+    async def accept(self, run: NewRun, queue: bool, key: Idempotency | None) -> tuple[Run, Sequence[StoredEvent]]:
+        """Stores a queued run with its `turn.queued` event `{turn}`; no event comes back when the key had made it already.
+
+        The key is looked up before the busy check. Raises NotFound, SessionBusy, IdempotencyMismatch.
+        """
+        ...
+
+    async def start(self, session_id: str, owner: str, plan: Plan) -> Taken | None:
+        """Takes the session's next queued run under a new generation and writes the plan's step in the same transaction.
+
+        None when there is none, or a run of the session is running or waiting.
+        """
+        ...
+
+    async def take_over(self, owner: str, plan: Plan) -> Taken | None:
+        """Takes one running run whose lease has expired (database time), and writes the plan's step. None when there is none."""
+        ...
+
+    async def write(self, lease: Lease, step: Step) -> Written:
+        """Raises LeaseLost when the generation is no longer the session's."""
+        ...
+
+    async def renew(self, leases: Sequence[Lease]) -> Renewal: ...
+
+    async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
+        """A queued run is cancelled here, with its terminal event; a running one is marked; an ended one is left. Raises NotFound."""
+        ...
+
+    async def get(self, session_id: str, run_id: str) -> Run:
+        """Raises NotFound."""
+        ...
+
+    async def list(self, session_id: str, after: int, limit: int) -> Sequence[Run]:
+        """Runs with turn > after, oldest first."""
+        ...
+
+    async def queued_sessions(self) -> Sequence[str]:
+        """Sessions that have a queued run and none running or waiting."""
+        ...
+
+    async def live(self, session_id: str) -> Mapping[str, RunStatus]:
+        """Live runs by id, in turn order."""
+        ...
+
+
+class EventLog(Protocol):
+    async def after(
+        self, session_id: str, seq: int, limit: int, run_id: str | None = None
+    ) -> Sequence[StoredEvent]: ...
+
+    async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
+        """Newest event seq per session, one statement; sessions that are gone are missing."""
+        ...
+
+
+class TurnLog(Protocol):
+    """What the agent loop writes to: the run's fenced steps and its previews."""
+
+    async def write(self, step: Step) -> Written: ...
+
+    def preview(self, preview: Preview) -> None: ...
+
+    def open_message(self, message_id: str | None) -> None:
+        """Names the message whose deltas follow; None when it is closed or discarded."""
+        ...
+
+
+class Tool(Protocol):
+    """A tool the server runs. `safe`: running it twice does no harm, so it may be repeated after a crash."""
+
+    @property
+    def definition(self) -> ToolDefinition: ...
+
+    @property
+    def safe(self) -> bool: ...
+
+    async def run(self, request: ToolRequest) -> ToolResult:
+        """May raise: the caller turns every exception into an error result."""
+        ...
+
+
+class Database(Protocol):
+    async def check(self) -> None:
+        """Raises StoreUnavailable when the database cannot be reached or its schema is behind this release."""
+        ...

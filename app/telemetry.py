@@ -1,0 +1,45 @@
+"""Names of spans, attributes, metrics and log fields, and the tracer. The OpenTelemetry API only: an exporter is the operator's choice.
+
+The gen_ai names are our own constants, since the convention package marks its own as moved.
+"""
+
+from opentelemetry import metrics, trace
+
+SCOPE = "hango"
+
+SPAN_TURN = "invoke_agent"
+SPAN_CHAT = "chat"
+SPAN_TOOL = "execute_tool"
+
+OPERATION = "gen_ai.operation.name"
+CONVERSATION_ID = "gen_ai.conversation.id"
+REQUEST_MODEL = "gen_ai.request.model"
+REQUEST_MAX_TOKENS = "gen_ai.request.max_tokens"
+RESPONSE_FINISH_REASONS = "gen_ai.response.finish_reasons"
+INPUT_TOKENS = "gen_ai.usage.input_tokens"
+OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+CACHE_READ_TOKENS = "gen_ai.usage.cache_read.input_tokens"
+CACHE_WRITE_TOKENS = "gen_ai.usage.cache_creation.input_tokens"
+TOOL_NAME = "gen_ai.tool.name"
+TOOL_CALL_ID = "gen_ai.tool.call.id"
+ERROR_TYPE = "error.type"
+CALL_PURPOSE = "hango.call.purpose"
+RUN_ID = "hango.run.id"
+TURN_STATUS = "hango.turn.status"
+
+TOKEN_USAGE = "gen_ai.client.token.usage"
+INPUT_TOKENS_HISTOGRAM = "hango.context.input_tokens"
+READ_RATIO = "hango.cache.read_ratio"
+
+tracer = trace.get_tracer(SCOPE)
+meter = metrics.get_meter(SCOPE)
+
+token_usage = meter.create_histogram(
+    TOKEN_USAGE, unit="{token}", description="Tokens of one model call by type and purpose"
+)
+context_input = meter.create_histogram(
+    INPUT_TOKENS_HISTOGRAM, unit="{token}", description="Total input of one main model call"
+)
+read_ratio = meter.create_histogram(
+    READ_RATIO, unit="1", description="Share of a call's input read from the prompt cache"
+)
