@@ -1,17 +1,18 @@
 """What the rooms need from outside, as protocols. Adapters implement them; each has an in-memory or scripted twin."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
-from app.conversation.events import Preview, StoredEvent
-from app.conversation.messages import StoredMessage
-from app.conversation.reply import StreamItem
+from app.conversation.events import StoredEvent
+from app.conversation.messages import Block, StoredMessage
+from app.conversation.reply import Delta, StreamItem
 from app.conversation.request import ModelRequest, ToolDefinition
 from app.conversation.run import Lease, NewMessage, NewRun, Run, RunStatus, Step, ToolCall, Written
 from app.conversation.session import Idempotency, NewSession, Session
 from app.conversation.tools import ToolRequest, ToolResult
+from app.conversation.usage import UsageByPurpose
 
 
 class Clock(Protocol):
@@ -49,10 +50,10 @@ class Provider(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamItem]:
-        """Streams one call; the last item is the only `Reply`.
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Streams one call; the last item is the only `Reply`. Each attempt that got so far yields one UsageSeen.
 
-        Retries by itself while no BlockOpened or Delta was yielded. Raises ProviderFailure; a stream that just ends is one too.
+        Retries by itself while nothing else was yielded. Raises ProviderFailure, also when a stream just ends.
         """
         ...
 
@@ -121,7 +122,7 @@ class SessionStore(Protocol):
     async def create(
         self, session: NewSession, messages: Sequence[NewMessage], key: Idempotency | None
     ) -> tuple[Session, bool]:
-        """Creates the session with its first rows (an import) in one transaction; False when the key had made it already.
+        """Creates the session with its first rows (an import) in one transaction; False when the key had made it.
 
         Tool calls of imported messages get rows in state done. Raises IdempotencyMismatch.
         """
@@ -157,6 +158,10 @@ class TranscriptStore(Protocol):
         """The calls of one assistant message in call order, or (None) of the whole session, without their results."""
         ...
 
+    async def last_reply(self, session_id: str, run_id: str) -> StoredMessage | None:
+        """The run's newest assistant row."""
+        ...
+
     async def used_ids(self, session_id: str, ids: Sequence[str]) -> frozenset[str]:
         """Which of these tool_use ids the session has used before."""
         ...
@@ -167,7 +172,7 @@ class Beginning:
     """What a run finds when its owner takes it, read inside the transaction that takes it.
 
     `tail`: the last messages (newest last; at least the last two, when there are). `calls`: those of the last assistant
-    message, in call order, with results. `deaths`: how often an owner died at the step the run stands at, 0 for a first start.
+    message, in call order, with results. `deaths`: how often an owner died at the step the run stands at, 0 at first.
     """
 
     session: Session
@@ -202,21 +207,21 @@ class RunStore(Protocol):
     """Every write is one short transaction that begins with the session's head row: allocator, fence and serializer."""
 
     async def accept(self, run: NewRun, queue: bool, key: Idempotency | None) -> tuple[Run, Sequence[StoredEvent]]:
-        """Stores a queued run with its `turn.queued` event `{turn}`; no event comes back when the key had made it already.
+        """Stores a queued run with its `turn.queued` event `{turn}`; no event comes back when the key had made it.
 
         The key is looked up before the busy check. Raises NotFound, SessionBusy, IdempotencyMismatch.
         """
         ...
 
     async def start(self, session_id: str, owner: str, plan: Plan) -> Taken | None:
-        """Takes the session's next queued run under a new generation and writes the plan's step in the same transaction.
+        """Takes the session's next queued run under a new generation; the plan's step is in the same transaction.
 
         None when there is none, or a run of the session is running or waiting.
         """
         ...
 
     async def take_over(self, owner: str, plan: Plan) -> Taken | None:
-        """Takes one running run whose lease has expired (database time), and writes the plan's step. None when there is none."""
+        """Takes one running run whose lease has expired (database time), with the plan's step; None without one."""
         ...
 
     async def write(self, lease: Lease, step: Step) -> Written:
@@ -226,7 +231,7 @@ class RunStore(Protocol):
     async def renew(self, leases: Sequence[Lease]) -> Renewal: ...
 
     async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
-        """A queued run is cancelled here, with its terminal event; a running one is marked; an ended one is left. Raises NotFound."""
+        """Cancels a queued run with its terminal event; marks a running one; leaves an ended one. Raises NotFound."""
         ...
 
     async def get(self, session_id: str, run_id: str) -> Run:
@@ -257,14 +262,38 @@ class EventLog(Protocol):
 
 
 class TurnLog(Protocol):
-    """What the agent loop writes to: the run's fenced steps and its previews."""
+    """What the agent loop writes to and reads back: the run's committed steps, and its previews."""
 
-    async def write(self, step: Step) -> Written: ...
+    @property
+    def rows(self) -> Sequence[StoredMessage]:
+        """The transcript as committed, oldest first."""
+        ...
 
-    def preview(self, preview: Preview) -> None: ...
+    @property
+    def calls(self) -> Sequence[ToolCall]:
+        """The calls of the newest assistant message, in call order, as committed."""
+        ...
 
-    def open_message(self, message_id: str | None) -> None:
-        """Names the message whose deltas follow; None when it is closed or discarded."""
+    @property
+    def usage(self) -> UsageByPurpose:
+        """The run's usage so far."""
+        ...
+
+    async def write(self, step: Step) -> Written:
+        """Commits a step whole, also when the caller is cancelled meanwhile. Raises LeaseLost."""
+        ...
+
+    def open_message(self, message_id: str) -> None:
+        """Begins the previews of a message; the event that stores or discards it ends them."""
+        ...
+
+    def open_block(self, index: int, block: Block) -> None: ...
+
+    def delta(self, delta: Delta) -> None: ...
+
+    @property
+    def shown(self) -> str | None:
+        """The open message's id once a reader may have seen a piece of it."""
         ...
 
 

@@ -1,0 +1,33 @@
+"""Runs migrations, one server at a time: those that start at once wait here and then find nothing left to do."""
+
+import asyncio
+
+from alembic import context
+from sqlalchemy import Connection, text
+from sqlalchemy.pool import NullPool
+
+from app.config import load
+from app.storage.engine import create_engine
+from app.storage.schema import metadata
+
+# Any number, the same in every release.
+ADVISORY_LOCK = 5_461_120_331
+
+
+def migrate(connection: Connection) -> None:
+    context.configure(connection=connection, target_metadata=metadata, compare_server_default=True)
+    with context.begin_transaction():
+        connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+        context.run_migrations()
+
+
+async def main(database_url: str) -> None:
+    engine = create_engine(database_url, poolclass=NullPool)
+    try:
+        async with engine.connect() as connection:
+            await connection.run_sync(migrate)
+    finally:
+        await engine.dispose()
+
+
+asyncio.run(main(context.config.attributes.get("database_url") or load().database_url))

@@ -1,0 +1,1 @@
+"""The loop of one run: model call, tool batch, until the turn ends."""

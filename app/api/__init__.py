@@ -1,0 +1,1 @@
+"""HTTP in, JSON, SSE and problem documents out. No product rule lives here."""

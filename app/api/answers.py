@@ -1,0 +1,146 @@
+"""The shapes that go out, for the OpenAPI page. Answers are plain JSON; tests check them against these."""
+
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, Field
+
+Item = TypeVar("Item")
+RunStatusName = Literal["queued", "running", "waiting", "completed", "failed", "cancelled", "interrupted"]
+
+
+class Page(BaseModel, Generic[Item]):
+    data: list[Item]
+    next: str | None = Field(description="Cursor for `after`; null on the last page.")
+
+
+class UsageAnswer(BaseModel):
+    """Tokens. `input` is the uncached part alone."""
+
+    input: int
+    cache_read: int
+    cache_write: int
+    output: int
+    calls: int
+
+
+class SessionAnswer(BaseModel):
+    id: str
+    title: str | None
+    model: str
+    system: list[dict[str, Any]]
+    status: Literal["idle", "running", "waiting", "closed"]
+    metadata: dict[str, Any]
+    settings: dict[str, Any]
+    created_at: str
+    updated_at: str
+
+
+class RepairAnswer(BaseModel):
+    message: int
+    action: str
+
+
+class CreatedSession(SessionAnswer):
+    repairs: list[RepairAnswer] | None = Field(None, description="What `repair=true` changed in an import.")
+
+
+class MessageAnswer(BaseModel):
+    id: str
+    seq: int
+    run_id: str | None
+    role: Literal["user", "assistant"]
+    content: list[dict[str, Any]]
+    stop_reason: str | None
+    usage: UsageAnswer | None
+    user_visible: bool
+    agent_visible: bool
+    created_at: str
+
+
+class RunAnswer(BaseModel):
+    id: str
+    session_id: str
+    turn: int
+    kind: Literal["turn", "compact"]
+    status: RunStatusName
+    model: str
+    stop_reason: str | None
+    text: str | None = Field(description="Final text, once the run has ended.")
+    usage: dict[str, UsageAnswer]
+    error: dict[str, Any] | None
+    created_at: str
+    ended_at: str | None
+
+
+class UsageTotals(BaseModel):
+    by_purpose: dict[str, UsageAnswer]
+    cache_read_ratio: float | None
+
+
+class ContextAnswer(BaseModel):
+    """Tokens; `fill` is of the working window."""
+
+    last_input_tokens: int
+    estimated_input_tokens: int
+    compactions: int
+    model: str
+    max_input_tokens: int
+    context_window_tokens: int
+    trigger_tokens: int
+    warm_tokens: int
+    fill: float
+    level: Literal["ok", "warm", "hot"]
+    glyph: str
+    breakdown: dict[str, int]
+    epochs: int
+
+
+class FileAnswer(BaseModel):
+    path: str
+    size: int | None
+    modified_at: str | None
+
+
+class ModelAnswer(BaseModel):
+    """Sizes in tokens, fractions of the working window."""
+
+    model: str
+    max_input_tokens: int
+    max_output_tokens: int
+    context_window_tokens: int
+    trigger_frac: float
+    keep_frac: float
+    micro_frac: float | None
+    summarizer_model: str | None
+    prompt_caching: bool
+    cache_min_tokens: int
+    thinking_binding: bool
+
+
+class Health(BaseModel):
+    status: Literal["ok"]
+
+
+class Problem(BaseModel):
+    """RFC 9457; `code` is stable."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": text, "content": {"application/problem+json": {}}}
+    for status, text in {
+        400: "Malformed request",
+        401: "No valid API key",
+        403: "Not allowed",
+        404: "No such resource",
+        409: "Conflict: busy session or idempotency mismatch",
+        413: "Body or input too large",
+        422: "The payload does not fit its schema",
+        503: "The store cannot be reached",
+    }.items()
+}

@@ -1,0 +1,23 @@
+"""The HTTP application over the services that the wiring gives it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from fastapi import FastAPI
+from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor
+
+from app.api import events, files, operations, problems, sessions, turns
+from app.api.door import Door, Keys
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+
+def create_api(lifespan: Lifespan, keys: Sequence[tuple[str, str]], max_body_bytes: int) -> FastAPI:
+    """`lifespan` sets `app.state.services` before the first request."""
+    app = FastAPI(title="hango", version="1", summary="An agent-run server", lifespan=lifespan)
+    for router in (sessions.router, turns.router, events.router, files.router, operations.router):
+        app.include_router(router)
+    problems.install(app)
+    app.add_middleware(Door, keys=Keys(keys), max_body_bytes=max_body_bytes)
+    FastAPIInstrumentor.instrument_app(app, excluded_urls="livez,readyz", exclude_spans=["receive", "send"])
+    return app

@@ -1,0 +1,158 @@
+"""The outermost door: who is asking, and whether the body is fit to be read. Plain ASGI, so it also guards streams."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.problems import problem
+from app.errors import BodyTooLarge, Forbidden, HangoError, InvalidRequest, Unauthorized
+
+OPEN_PATHS = frozenset({"/livez", "/readyz"})
+LOCAL_TENANT = "local"
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+MAX_DEPTH = 100  # of nested JSON; what walks it is recursive
+
+
+class Keys:
+    """API keys, kept as hashes only."""
+
+    def __init__(self, keys: Sequence[tuple[str, str]]) -> None:
+        self._tenants = [(tenant, _hash(key)) for tenant, key in keys]
+
+    def __bool__(self) -> bool:
+        return bool(self._tenants)
+
+    def tenant(self, authorization: str) -> str:
+        """Compares with every key in constant time. Raises Unauthorized."""
+        scheme, _, key = authorization.partition(" ")
+        given = _hash(key.strip())
+        found = [tenant for tenant, known in self._tenants if hmac.compare_digest(known, given)]
+        if scheme.lower() != "bearer" or not found:
+            raise Unauthorized("Send 'Authorization: Bearer <key>' with a key of this server.")
+        return found[0]
+
+
+def _hash(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+class Door:
+    """Sets `state.tenant` and `state.body` (the parsed JSON of a request with a JSON body)."""
+
+    def __init__(self, app: ASGIApp, keys: Keys, max_body_bytes: int) -> None:
+        self._app = app
+        self._keys = keys
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        try:
+            scope.setdefault("state", {})["tenant"] = self._admit(scope, headers)
+            body = await _read(receive, headers, self._max_body_bytes)
+            if body:
+                scope["state"]["body"] = parse_json(body)
+                scope["headers"] = _as_json(scope["headers"])
+        except HangoError as error:
+            await problem(error)(scope, receive, send)
+            return
+        await self._app(scope, _replay(body, receive), send)
+
+    def _admit(self, scope: Scope, headers: Headers) -> str:
+        if scope["path"] in OPEN_PATHS:
+            return LOCAL_TENANT
+        if self._keys:
+            return self._keys.tenant(headers.get("authorization", ""))
+        _check_local(headers)
+        return LOCAL_TENANT
+
+
+def _check_local(headers: Mapping[str, str]) -> None:
+    """Without keys a page of another site must not reach the server: neither by its origin nor by a renamed host."""
+    host = headers.get("host", "")
+    if urlsplit(f"//{host}").hostname not in LOOPBACK_HOSTS:
+        raise Forbidden("Without API keys only loopback hosts are served; the Host header names another one.")
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != host:
+        raise Forbidden("Without API keys only same-origin requests are served.")
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        raise Forbidden("Without API keys only same-origin requests are served.")
+
+
+async def _read(receive: Receive, headers: Headers, limit: int) -> bytes:
+    """The whole body. Raises BodyTooLarge before more than `limit` bytes are held."""
+    declared = headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > limit:
+        raise BodyTooLarge(f"The body has {declared} bytes; the limit is {limit}.", limit_bytes=limit)
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > limit:
+            raise BodyTooLarge(f"The body has more than {limit} bytes.", limit_bytes=limit)
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """A body that parsed as JSON is JSON, whatever a client's default content type says."""
+    return [
+        *((name, value) for name, value in headers if name != b"content-type"),
+        (b"content-type", b"application/json"),
+    ]
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def replay() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+def parse_json(body: bytes) -> Any:
+    """Raises InvalidRequest for what is not JSON: NaN and infinities, too deep, not UTF-8."""
+    try:
+        value = json.loads(body, parse_constant=_refuse)
+        _check_depth(value)
+    except RecursionError:
+        raise InvalidRequest(f"The JSON is nested deeper than {MAX_DEPTH} levels.") from None
+    except ValueError:
+        raise InvalidRequest("The body is not valid JSON in UTF-8.") from None
+    return value
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            item for v in level if isinstance(v, dict | list) for item in (v.values() if isinstance(v, dict) else v)
+        ]
+        if not level:
+            return
+    raise RecursionError
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

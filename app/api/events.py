@@ -1,0 +1,44 @@
+"""The event log of a session, as a stream or as a list."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.responses import Response
+
+from app.api.answers import PROBLEMS
+from app.api.event_types import EventPage
+from app.api.json_text import JsonResponse
+from app.api.render import page_json
+from app.api.requests import DEFAULT_LIMIT, After, Bearer, Context, Limit, Opened, limit_of, number, wants_stream
+from app.api.sse import EventStream, event_json
+
+router = APIRouter(
+    prefix="/v1/sessions/{session_id}/events", tags=["events"], dependencies=[Bearer], responses=PROBLEMS
+)
+
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A page of events, or the live stream (each frame's data is one event)",
+        "content": {"text/event-stream": {"itemSchema": {"$ref": "#/components/schemas/AnyEvent"}}},
+    }
+}
+
+
+@router.get("", response_model=EventPage, responses=_ANSWERS)
+async def read_events(
+    request: Request,
+    session: Opened,
+    services: Context,
+    after: After = None,
+    run_id: Annotated[str | None, Query(max_length=200)] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    last_event_id: Annotated[str | None, Header(max_length=20)] = None,
+) -> Response:
+    """Events after `Last-Event-ID` or `after`, oldest first."""
+    cursor = number(last_event_id or after)
+    if wants_stream(request):
+        return EventStream(services.turns.follow(session.id, cursor, run_id))
+    size = limit_of(limit)
+    events = await services.events.after(session.id, cursor, size, run_id)
+    following = events[-1].seq if len(events) == size else None
+    return JsonResponse(page_json([event_json(event) for event in events], following))

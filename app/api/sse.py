@@ -1,0 +1,82 @@
+"""The event stream: frames, headers, pings, and an end for readers that do not read."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from app.api.json_text import encode_line, timestamp
+from app.conversation.events import Preview, StoredEvent
+from app.turns.broadcast import Dropped
+from app.turns.follow import Follower
+
+PING_S = 10.0
+HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-cache, no-transform",
+    "X-Accel-Buffering": "no",
+}
+
+
+def event_json(event: StoredEvent) -> dict[str, object]:
+    return {
+        "seq": event.seq,
+        "type": str(event.type),
+        "session_id": event.session_id,
+        "run_id": event.run_id,
+        "ts": timestamp(event.ts),
+        "data": event.data,
+    }
+
+
+def frame(item: StoredEvent | Preview | None) -> str:
+    """One frame; a comment when there is nothing, so that proxies and clients see a living stream."""
+    if item is None:
+        return ": ping\n\n"
+    if isinstance(item, StoredEvent):
+        return f"id: {item.seq}\nevent: {item.type}\ndata: {encode_line(event_json(item))}\n\n"
+    data = {"type": str(item.type), "session_id": item.session_id, "run_id": item.run_id, "data": item.data}
+    return f"event: {item.type}\ndata: {encode_line(data)}\n\n"
+
+
+class EventStream(Response):
+    """Streams a follower. It ends with the follower, when the client leaves, or when the reader was dropped."""
+
+    def __init__(self, follower: Follower, ping_s: float = PING_S, headers: dict[str, str] | None = None) -> None:
+        super().__init__(headers={**HEADERS, **(headers or {})})
+        del self.headers["content-length"]
+        self._follower = follower
+        self._ping_s = ping_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        pump = asyncio.create_task(self._pump(send))
+        gone = asyncio.create_task(_disconnected(receive))
+        dropped = asyncio.create_task(self._follower.dropped.wait())
+        try:
+            await asyncio.wait({pump, gone, dropped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (pump, gone, dropped):
+                task.cancel()
+            await asyncio.wait({pump, gone, dropped})
+        if pump.done() and not pump.cancelled() and (error := pump.exception()) and not isinstance(error, Dropped):
+            raise error
+
+    async def _pump(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await _send(send, frame(None))
+        async for item in self._items():
+            await _send(send, frame(item))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _items(self) -> AsyncIterator[StoredEvent | Preview | None]:
+        return self._follower.items(self._ping_s)
+
+
+async def _send(send: Send, text: str) -> None:
+    await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

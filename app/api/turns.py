@@ -1,0 +1,71 @@
+"""Turns: post, list, show, cancel."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from app.api.answers import PROBLEMS, Page, RunAnswer
+from app.api.json_text import JsonResponse
+from app.api.render import page_json, run_json
+from app.api.requests import DEFAULT_LIMIT, After, Bearer, Context, Key, Limit, Opened, limit_of, number, wants_stream
+from app.api.schemas import TurnCreate
+from app.api.sse import EventStream
+from app.conversation.run import LIVE, Run
+from app.turns.acceptance import accept_input
+
+router = APIRouter(prefix="/v1/sessions/{session_id}/turns", tags=["turns"], dependencies=[Bearer], responses=PROBLEMS)
+
+RunId = Annotated[str, Path(max_length=200)]
+_POSTED: dict[int | str, dict[str, Any]] = {
+    200: {"model": RunAnswer, "description": "The events (Accept: text/event-stream) or the finished run (wait=true)"},
+    202: {"model": RunAnswer, "description": "Accepted; `Location` names the run"},
+}
+
+
+@router.post("", status_code=202, responses=_POSTED)
+async def post_turn(
+    request: Request,
+    session: Opened,
+    services: Context,
+    key: Key,
+    turn: TurnCreate,
+    wait: Annotated[bool, Query(description="Answer when the run has ended.")] = False,
+    queue: Annotated[bool, Query(description="Queue the turn when the session is busy.")] = False,
+) -> Response:
+    """Starts a turn. With `Accept: text/event-stream` the answer is its event stream."""
+    run_input = accept_input(turn.content, turn.model, turn.max_tokens, turn.metadata)
+    run, first = await services.turns.post(session, run_input, queue, key)
+    location = f"/v1/sessions/{session.id}/turns/{run.id}"
+    if wants_stream(request):
+        after = 0 if first is None else first - 1
+        return EventStream(
+            services.turns.follow(session.id, after, run.id, until=run.id), headers={"Location": location}
+        )
+    if wait:
+        run = await services.turns.wait(session.id, run.id)
+        return JsonResponse(await _whole(services, run))
+    return JsonResponse(await _whole(services, run), status_code=202, headers={"Location": location})
+
+
+@router.get("", response_model=Page[RunAnswer])
+async def list_turns(session: Opened, services: Context, after: After = None, limit: Limit = DEFAULT_LIMIT) -> Response:
+    size = limit_of(limit)
+    runs = await services.turns.runs.list(session.id, number(after), size)
+    following = runs[-1].turn if len(runs) == size else None
+    return JsonResponse(page_json([await _whole(services, run) for run in runs], following))
+
+
+@router.get("/{run_id}", response_model=RunAnswer)
+async def show_turn(session: Opened, services: Context, run_id: RunId) -> Response:
+    return JsonResponse(await _whole(services, await services.turns.runs.get(session.id, run_id)))
+
+
+@router.post("/{run_id}/cancel", status_code=202, response_model=RunAnswer)
+async def cancel_turn(session: Opened, services: Context, run_id: RunId) -> Response:
+    """Idempotent: a run that has ended stays as it is."""
+    return JsonResponse(await _whole(services, await services.turns.cancel(session.id, run_id)), status_code=202)
+
+
+async def _whole(services: Context, run: Run) -> dict[str, Any]:
+    return run_json(run, None if run.status in LIVE else await services.turns.final_text(run))

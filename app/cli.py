@@ -1,0 +1,78 @@
+"""`hango serve | migrate | doctor`."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+
+from app import config
+from app.config import Settings
+from app.embedded_postgres.server import start_embedded
+from app.errors import HangoError
+from app.logs import configure
+from app.storage.migrate import upgrade
+
+log = logging.getLogger("hango")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status: 0, or 2 when the settings or the database make the command impossible."""
+    parser = argparse.ArgumentParser(prog="hango", description="An agent-run server.")
+    parser.add_argument("--version", action="version", version=f"hango {version('hango')}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("serve", help="migrate the database and serve (settings: HANGO_* variables)")
+    commands.add_parser("migrate", help="bring the database's schema to this release")
+    commands.add_parser("doctor", help="say what is wrong with the settings, one line each")
+    command = parser.parse_args(arguments).command
+    try:
+        return {"serve": serve, "migrate": migrate, "doctor": doctor}[command]()
+    except HangoError as error:
+        for line in error.extra.get("problems") or [error.detail]:  # type: ignore[attr-defined]
+            print(f"hango: {line}", file=sys.stderr)
+        return 2
+
+
+def serve() -> int:
+    settings = config.load()
+    configure(settings.log_level)
+    with _database(settings) as url:
+        upgrade(url)
+        from app.main import run
+
+        run(settings, url)
+    return 0
+
+
+def migrate() -> int:
+    settings = config.load()
+    with _database(settings) as url:
+        upgrade(url)
+    print("hango: the schema is at this release's head")
+    return 0
+
+
+def doctor() -> int:
+    settings = config.load()
+    with _database(settings) as url:
+        upgrade(url)
+    print(f"hango: settings are fine; provider {settings.provider_name}, model {settings.model_name}")
+    return 0
+
+
+@contextmanager
+def _database(settings: Settings) -> Iterator[str]:
+    """The configured database, or the embedded one for as long as it is needed. From the main thread only."""
+    if settings.database_url:
+        yield settings.database_url
+        return
+    server = start_embedded(settings.data_dir)
+    try:
+        yield server.database_url
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

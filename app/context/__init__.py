@@ -1,0 +1,1 @@
+"""Pure surgery on messages: values in, new values out. No await, clock, file, log or random."""

@@ -1,0 +1,98 @@
+"""One block at a time: what the provider refuses wherever it stands, and content without it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from app.conversation.messages import Block, Content, Role, is_blank, tool_uses
+
+THINKING = frozenset({"thinking", "redacted_thinking"})
+
+
+def problem(role: Role, block: Block) -> str | None:
+    """Why the provider would refuse this block in a message of `role`, or None."""
+    check = _CHECKS.get(block.get("type", ""))
+    return check(role, block) if check else None
+
+
+def _text(role: Role, block: Block) -> str | None:
+    return "text is blank" if is_blank(block) else None
+
+
+def _call(role: Role, block: Block) -> str | None:
+    return None if role == "assistant" else "tool_use in a user message"
+
+
+def _result(role: Role, block: Block) -> str | None:
+    if role == "assistant":
+        return "tool_result in an assistant message"
+    if not isinstance(block.get("tool_use_id"), str):
+        return "tool_result has no tool_use_id"
+    parts = _parts(block)
+    return "text in tool_result is blank" if parts and any(map(is_blank, parts)) else None
+
+
+def _thinking(role: Role, block: Block) -> str | None:
+    if role == "user":
+        return "thinking in a user message"
+    return None if block.get("signature") or block["type"] == "redacted_thinking" else "thinking has no signature"
+
+
+_CHECKS: dict[str, Callable[[Role, Block], str | None]] = {
+    "text": _text,
+    "tool_use": _call,
+    "tool_result": _result,
+    **dict.fromkeys(THINKING, _thinking),
+}
+
+
+def _parts(result: Block) -> Sequence[Block]:
+    content = result.get("content")
+    return content if isinstance(content, list) else ()
+
+
+def tidy(role: Role, content: Content) -> Content:
+    """Content without what the provider refuses in any place; the same object when there is nothing of the kind."""
+    if all(problem(role, block) is None for block in content):
+        return content
+    return tuple(block for block in map(_without_blank_parts, content) if problem(role, block) is None)
+
+
+def _without_blank_parts(block: Block) -> Block:
+    if not any(map(is_blank, _parts(block))):
+        return block
+    return {**block, "content": [part for part in _parts(block) if not is_blank(part)] or ""}
+
+
+def is_hollow(content: Content) -> bool:
+    """Nothing, or thinking alone: no message to send."""
+    return all(block.get("type") in THINKING for block in content)
+
+
+def late_text(content: Content) -> int | None:
+    """Position of the first text that follows a tool_use; the provider then misses the results."""
+    called = False
+    for position, block in enumerate(content):
+        kind = block.get("type")
+        if called and kind == "text":
+            return position
+        called = called or kind == "tool_use"
+    return None
+
+
+def calls_last(content: Content) -> Content:
+    """Tool calls behind everything else, only where a text follows one."""
+    if late_text(content) is None:
+        return content
+    return (*(block for block in content if block.get("type") != "tool_use"), *tool_uses(content))
+
+
+def without_breakpoints(content: Content) -> Content:
+    """Content without `cache_control`, in tool results too: breakpoints are set per request and never stored."""
+    return tuple(_without_breakpoint(block) for block in content)
+
+
+def _without_breakpoint(block: Block) -> Block:
+    bare: dict[str, Any] = {key: value for key, value in block.items() if key != "cache_control"}
+    if parts := _parts(block):
+        bare["content"] = list(without_breakpoints(tuple(parts)))
+    return block if bare == block else bare

@@ -1,0 +1,69 @@
+"""How full the working window is: the numbers of the context gauge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from app.conversation.model_profile import ModelProfile
+
+Level = Literal["ok", "warm", "hot"]
+_GLYPHS = ((0.125, "○"), (0.375, "◔"), (0.625, "◑"), (0.875, "◕"))
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """All sizes in tokens; `fill` 0 to 1 of the working window. `breakdown`: system, tools, summary, messages."""
+
+    last_input_tokens: int
+    estimated_input_tokens: int
+    model: str
+    max_input_tokens: int
+    context_window_tokens: int
+    trigger_tokens: int
+    warm_tokens: int
+    fill: float
+    level: Level
+    glyph: str
+    breakdown: Mapping[str, int]
+    compactions: int
+    epochs: int
+
+
+def gauge(
+    profile: ModelProfile,
+    last_input_tokens: int,
+    estimated: int,
+    breakdown: Mapping[str, int],
+    compactions: int = 0,
+    epochs: int = 0,
+) -> Gauge:
+    """Fill, level and glyph are of the provider's own number where there is one, else of the estimate."""
+    tokens = last_input_tokens or estimated
+    fill, level = fill_and_level(tokens, profile)
+    return Gauge(
+        last_input_tokens=last_input_tokens,
+        estimated_input_tokens=estimated,
+        model=profile.model,
+        max_input_tokens=profile.max_input_tokens,
+        context_window_tokens=profile.working_window,
+        trigger_tokens=profile.trigger_tokens,
+        warm_tokens=profile.warm_tokens,
+        fill=fill,
+        level=level,
+        glyph=_glyph(tokens / profile.working_window),
+        breakdown=breakdown,
+        compactions=compactions,
+        epochs=epochs,
+    )
+
+
+def fill_and_level(tokens: int, profile: ModelProfile) -> tuple[float, Level]:
+    """Fill 0 to 1 of the working window, to four digits; ok below the warm mark, warm below the trigger, then hot."""
+    fill = round(min(1.0, tokens / profile.working_window), 4)
+    if tokens >= profile.trigger_tokens:
+        return fill, "hot"
+    return fill, "warm" if tokens >= profile.warm_tokens else "ok"
+
+
+def _glyph(share: float) -> str:
+    return next((glyph for limit, glyph in _GLYPHS if share < limit), "●")

@@ -1,0 +1,151 @@
+"""Starts PostgreSQL on a data folder, or attaches to the one that runs there."""
+
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.embedded_postgres.account import choose_account
+from app.embedded_postgres.binaries import choose_binaries
+from app.embedded_postgres.cluster import DATABASE, major_version, make_cluster
+from app.embedded_postgres.layout import Layout
+from app.embedded_postgres.lock import FolderLock
+from app.embedded_postgres.postmaster import read_postmaster
+from app.embedded_postgres.process import end_leftovers, inside, log_end, spawn
+from app.embedded_postgres.socket_folder import make_socket_folder
+from app.embedded_postgres.wait import wait_until
+from app.errors import StartupError
+
+# Recovery after a crash counts into the start; PostgreSQL ends by itself when it cannot start.
+START_TIMEOUT_S = 300
+ATTACH_TIMEOUT_S = 30
+STOP_TIMEOUT_S = 30
+SETTINGS: Mapping[str, str] = {
+    "cluster_name": "hango",
+    "fsync": "on",
+    "listen_addresses": "",
+    "log_checkpoints": "off",
+    "log_timezone": "UTC",
+    "max_connections": "100",
+    "shared_buffers": "64MB",
+    "timezone": "UTC",
+    "unix_socket_permissions": "0700",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What the process that launched the server holds."""
+
+    process: subprocess.Popen[bytes]
+    lock: FolderLock
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedServer:
+    socket_folder: Path
+    launch: Launch | None
+
+    @property
+    def attached(self) -> bool:
+        """Another process launched it, and the server ends with that one."""
+        return self.launch is None
+
+    @property
+    def database_url(self) -> str:
+        return f"postgresql+asyncpg://postgres@/{DATABASE}?host={self.socket_folder}"
+
+    def stop(self) -> None:
+        """A fast shutdown: open transactions are rolled back. An attached server runs on."""
+        if self.launch is None or not self.launch.lock.held:
+            return
+        _end(self.launch.process, self.socket_folder)
+        self.launch.lock.release()
+
+
+def start_embedded(data_dir: Path, overrides: Mapping[str, str] | None = None) -> EmbeddedServer:
+    """Blocks until the server is ready and has the database `hango`. Raises StartupError.
+
+    Call it on the main thread: the kernel ends the server when the thread that started it ends. `overrides` are
+    settings of PostgreSQL.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("the embedded PostgreSQL is started from the main thread only")
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        layout, settings = Layout(data_dir.resolve()), {**SETTINGS, **(overrides or {})}
+        server = wait_until(lambda: _launch(layout, settings) or _attach(layout), ATTACH_TIMEOUT_S)
+    except OSError as error:
+        raise StartupError(f"The data folder {data_dir} cannot be used: {error}") from error
+    if server is None:
+        holder = layout.lock.read_text()
+        raise StartupError(f"Process {holder} holds {layout.data_dir}, and its PostgreSQL is not ready; end it first.")
+    return server
+
+
+def _attach(layout: Layout) -> EmbeddedServer | None:
+    postmaster = read_postmaster(layout.cluster)
+    return EmbeddedServer(postmaster.socket_folder, None) if postmaster and postmaster.ready else None
+
+
+def _launch(layout: Layout, settings: Mapping[str, str]) -> EmbeddedServer | None:
+    lock = FolderLock.take(layout.lock)
+    if lock is None:
+        return None
+    try:
+        return EmbeddedServer(layout.socket_folder, Launch(_start(layout, settings), lock))
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _start(layout: Layout, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    account, major = choose_account(layout.cluster), major_version(layout.cluster)
+    # Failed statements stand in it, with the values of keys.
+    layout.log.touch(mode=0o600)
+    end_leftovers(layout.cluster)
+    binaries = choose_binaries(major, layout.cluster)
+    if major is None:
+        make_cluster(layout, binaries, account, durable=settings["fsync"] == "on")
+    make_socket_folder(layout.socket_folder, account)
+    command = [binaries.program("postgres"), *_options(layout, binaries.major, settings)]
+    with layout.log.open("ab") as log:
+        # SIGINT is PostgreSQL's fast shutdown.
+        process = spawn(account, layout.cluster, command, signal.SIGINT, log, subprocess.DEVNULL)
+    try:
+        _await_ready(process, layout)
+    except BaseException:
+        _end(process, layout.socket_folder)
+        raise
+    return process
+
+
+def _options(layout: Layout, major: int, settings: Mapping[str, str]) -> list[str]:
+    options = ["-D", inside(layout.cluster, major), "-k", str(layout.socket_folder), "-p", "5432"]
+    for name, value in settings.items():
+        options += ["-c", f"{name}={value}"]
+    return options
+
+
+def _await_ready(process: subprocess.Popen[bytes], layout: Layout) -> None:
+    def ready() -> bool:
+        postmaster = read_postmaster(layout.cluster)
+        return postmaster is not None and postmaster.pid == process.pid and postmaster.ready
+
+    wait_until(lambda: process.poll() is not None or ready(), START_TIMEOUT_S)
+    if not ready():
+        raise StartupError(f"PostgreSQL did not start (code {process.poll()}). {log_end(layout.log)}")
+
+
+def _end(process: subprocess.Popen[bytes], socket_folder: Path) -> None:
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        # An immediate shutdown: the next start recovers from the WAL.
+        process.send_signal(signal.SIGQUIT)
+        process.wait()
+    shutil.rmtree(socket_folder, ignore_errors=True)

@@ -1,0 +1,22 @@
+"""The log on standard error: one line per entry, with the fields that tell sessions and runs apart."""
+
+import logging
+import sys
+
+FIELDS = ("session", "run", "tool", "code", "path", "deaths")
+
+
+class _Lines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        fields = [f"{name}={getattr(record, name)}" for name in FIELDS if hasattr(record, name)]
+        head, newline, trace = line.partition("\n")
+        return " ".join([head, *fields]) + newline + trace
+
+
+def configure(level: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # Alembic tells each start that it does nothing.
+    logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -1,0 +1,18 @@
+"""The system blocks: what the session was opened with, or a short base that tells the agent where it works."""
+
+from dataclasses import replace
+
+from app.conversation.messages import text_block
+from app.conversation.reply import Reply
+from app.conversation.request import ModelRequest
+from app.middleware.chain import Call, Handler
+
+BASE = text_block(
+    "You are an agent that works for the user through the tools you are given. Files live in a virtual root:"
+    " /workspace is yours to read and write; /conversation_history and /tool_results are read-only records of this"
+    " session. Do what the user asks, check your work with the tools, and say plainly what you did and what failed."
+)
+
+
+async def stable_system(request: ModelRequest, call: Call, call_next: Handler) -> Reply:
+    return await call_next(replace(request, system=call.system or (BASE,)), call)

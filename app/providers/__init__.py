@@ -1,0 +1,1 @@
+"""Models behind `ports.Provider`. Importing this room imports no SDK."""

@@ -1,0 +1,90 @@
+"""One content block while it is being written."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.conversation.messages import Block
+from app.conversation.reply import DeltaKind
+from app.providers.anthropic.wire_json import load_exact
+
+# What grows, by block type: left out of the block's first form.
+_GROWING: Mapping[str, frozenset[str]] = {
+    "text": frozenset({"text"}),
+    "thinking": frozenset({"thinking", "signature"}),
+    "tool_use": frozenset({"input"}),
+}
+_PIECES: Mapping[str, tuple[DeltaKind, str]] = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "input_json_delta": ("tool_input", "partial_json"),
+}
+
+
+class OpenBlock:
+    """Fields that are not known here stay as they came."""
+
+    def __init__(self, first: Mapping[str, Any]) -> None:
+        self._block = dict(first)
+        self._kind: str = self._block["type"]
+        self._pieces: dict[DeltaKind, list[str]] = {}
+
+    @property
+    def is_call(self) -> bool:
+        return self._kind == "tool_use"
+
+    @property
+    def first_form(self) -> dict[str, object]:
+        growing = _GROWING.get(self._kind, frozenset())
+        return {name: value for name, value in self._block.items() if name not in growing}
+
+    @property
+    def first_piece(self) -> tuple[DeltaKind, str]:
+        """What a text or thinking block already holds when it opens; usually nothing."""
+        kind: DeltaKind = "thinking" if self._kind == "thinking" else "text"
+        value = self._block.get(kind)
+        return kind, value if isinstance(value, str) else ""
+
+    def apply(self, delta: Mapping[str, Any]) -> tuple[DeltaKind, str] | None:
+        """The piece to show, when there is one. Raises KeyError or TypeError for a delta without its value."""
+        if known := _PIECES.get(delta["type"]):
+            kind, field = known
+            self._pieces.setdefault(kind, []).append(delta[field])
+            return kind, delta[field]
+        if delta["type"] == "citations_delta":
+            self._grow("citations", [delta["citation"]])
+        else:
+            for name, value in delta.items():
+                if name != "type":
+                    self._grow(name, value)
+        return None
+
+    def _grow(self, name: str, value: Any) -> None:
+        """Strings and lists are continued, anything else is replaced."""
+        held = self._block.get(name)
+        continued = isinstance(value, str | list) and type(held) is type(value)
+        self._block[name] = held + value if continued else value
+
+    def close(self) -> tuple[Block | None, str | None]:
+        """The block and why its arguments cannot be used. Thinking without a signature would be refused: no block."""
+        for kind in ("text", "thinking"):
+            if pieces := self._pieces.get(kind):
+                self._block[kind] = (self._block.get(kind) or "") + "".join(pieces)
+        if self._kind == "thinking" and not self._block.get("signature"):
+            return None, None
+        text = "".join(self._pieces.get("tool_input", ()))
+        reason = self._read_input(text) if text.strip() else None
+        return self._block, reason if self.is_call else None
+
+    def cut(self, reason: str) -> tuple[Block, str]:
+        return {**self._block, "input": {}}, reason
+
+    def _read_input(self, text: str) -> str | None:
+        self._block["input"] = {}
+        try:
+            value = load_exact(text)
+        except ValueError as error:
+            return f"the arguments are no JSON: {error}"
+        if not isinstance(value, dict):
+            return "the arguments are no JSON object"
+        self._block["input"] = value
+        return None

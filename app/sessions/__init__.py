@@ -1,0 +1,1 @@
+"""Opening, importing, reading and deleting sessions."""

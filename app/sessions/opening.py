@@ -1,0 +1,53 @@
+"""Opening a session: a fresh one, or one that begins with an imported transcript."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.context.repair import Repair
+from app.conversation.clean import clean_json
+from app.conversation.messages import Block
+from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
+from app.ports import IdSource, SessionStore
+from app.sessions.payload import check_max_tokens, check_thinking, read_system
+from app.sessions.profiles import Profiles, read_context
+from app.sessions.transcript_import import import_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What the client posted. `messages`: a transcript in Anthropic form; `repair` allows the smallest change to it."""
+
+    tenant: str
+    model: str
+    system: str | Sequence[Block] | None = None
+    max_tokens: int | None = None
+    thinking: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    messages: Sequence[Mapping[str, Any]] = ()
+    repair: bool = False
+    key: Idempotency | None = None
+
+
+async def open_session(
+    store: SessionStore, ids: IdSource, profiles: Profiles, opening: Opening
+) -> tuple[Session, bool, list[Repair]]:
+    """The session, whether it is new (False: the key had made it already), and what was repaired of its transcript.
+
+    An unknown model is allowed. Raises InvalidPayload, TranscriptInvalid, IdempotencyMismatch.
+    """
+    settings = _settings(profiles, opening)
+    system = read_system(opening.system)
+    rows, repairs = import_rows(opening.messages, opening.repair, ids)
+    new = NewSession(ids.new("ses"), opening.tenant, system, opening.model, settings)
+    session, created = await store.create(new, rows, opening.key)
+    return session, created, repairs
+
+
+def _settings(profiles: Profiles, opening: Opening) -> SessionSettings:
+    profile = profiles(opening.model)
+    check_max_tokens(opening.max_tokens, profile)
+    check_thinking(opening.thinking, opening.max_tokens or profile.default_max_tokens)
+    context = read_context(profile, opening.context)
+    return SessionSettings(opening.max_tokens, opening.thinking, clean_json(opening.metadata), context)

@@ -1,0 +1,71 @@
+"""How a run comes in: queued, with its number, its event and its client's key, in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import asyncpg
+
+from app.conversation.events import EventType, StoredEvent
+from app.conversation.run import NewRun, Run
+from app.conversation.session import Idempotency
+from app.errors import NotFound, SessionBusy
+from app.storage.idempotency import take_key
+from app.storage.json_text import dumps
+from app.storage.rows import RUN_COLUMNS, run_of
+
+_NUMBER = """
+    update session_heads set next_event_seq = next_event_seq + 1 where session_id = $1
+    returning next_event_seq - 1 as seq, clock_timestamp() as at
+"""
+_ADD = f"""
+    with run as (
+        insert into runs (id, session_id, turn, kind, status, input, model, state_json, usage, created_at)
+        select $2, $1, coalesce(max(turn), 0) + 1, $3, 'queued', $4, $5, '{{}}', '{{}}', $7 from runs
+        where session_id = $1
+        having $8 or not exists (
+            select from runs where session_id = $1 and status in ('queued', 'running', 'waiting')
+        )
+        returning {RUN_COLUMNS}
+    ), logged as (
+        insert into events (session_id, seq, type, run_id, data, created_at)
+        select $1, $6, 'turn.queued', id, json_build_object('turn', turn), created_at from run
+    )
+    select * from run
+"""
+_OLDEST_LIVE = """
+    select id from runs where session_id = $1 and status in ('queued', 'running', 'waiting') order by turn limit 1
+"""
+_RUN = f"select {RUN_COLUMNS} from runs where session_id = $1 and id = $2"
+
+
+async def accept(
+    connection: asyncpg.Connection, run: NewRun, queue: bool, key: Idempotency | None
+) -> tuple[Run, Sequence[StoredEvent]]:
+    """Inside a transaction: an error undoes it, and gives back the number and the key. Raises as `RunStore.accept`."""
+    # Before the head: a repeated request must not take a number.
+    if key is not None and (made := await take_key(connection, key, run.id)) != run.id:
+        return await get_run(connection, run.session_id, made), ()
+    head = await connection.fetchrow(_NUMBER, run.session_id)
+    if head is None:
+        raise NotFound
+    seq, at = head
+    added = await connection.fetchrow(
+        _ADD, run.session_id, run.id, run.kind, dumps(asdict(run.input)), run.model, seq, at, queue
+    )
+    if added is None:
+        raise SessionBusy(str(await oldest_live(connection, run.session_id)))
+    event = StoredEvent(seq, EventType.TURN_QUEUED, run.session_id, run.id, at, {"turn": added["turn"]})
+    return run_of(added), (event,)
+
+
+async def get_run(connection: asyncpg.Connection, session_id: str, run_id: str) -> Run:
+    """Raises NotFound."""
+    row = await connection.fetchrow(_RUN, session_id, run_id)
+    if row is None:
+        raise NotFound
+    return run_of(row)
+
+
+async def oldest_live(connection: asyncpg.Connection, session_id: str) -> str | None:
+    run_id: str | None = await connection.fetchval(_OLDEST_LIVE, session_id)
+    return run_id

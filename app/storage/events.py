@@ -1,0 +1,47 @@
+"""The durable events of a session."""
+
+from collections.abc import Mapping, Sequence
+
+from app.conversation.events import EventType, StoredEvent
+from app.conversation.messages import StoredMessage
+from app.storage.engine import Pool
+from app.storage.rendering import with_input, with_message
+from app.storage.rows import Row
+from app.storage.transcript import messages_at
+
+_COLUMNS = "seq, type, run_id, message_seq, data, created_at"
+_AFTER = f"select {_COLUMNS} from events where session_id = $1 and seq > $2 order by seq limit $3"
+_OF_RUN = f"""
+    select {_COLUMNS} from events where run_id = $4 and seq > $2 and session_id = $1 order by seq limit $3
+"""
+_HEADS = "select session_id, next_event_seq - 1 as newest from session_heads where session_id = any($1::text[])"
+
+
+class PostgresEvents:
+    """Implements `ports.EventLog`."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Sequence[StoredEvent]:
+        async with self._pool.connection() as connection:
+            if run_id is None:
+                rows = await connection.fetch(_AFTER, session_id, seq, limit)
+            else:
+                rows = await connection.fetch(_OF_RUN, session_id, seq, limit, run_id)
+            seqs = (row["message_seq"] for row in rows if row["message_seq"] is not None)
+            messages = await messages_at(connection, session_id, seqs)
+        return [_event_of(row, session_id, messages.get(row["message_seq"])) for row in rows]
+
+    async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
+        async with self._pool.connection() as connection:
+            rows = await connection.fetch(_HEADS, session_ids)
+        return {row["session_id"]: row["newest"] for row in rows}
+
+
+def _event_of(row: Row, session_id: str, message: StoredMessage | None) -> StoredEvent:
+    kind, data = EventType(row["type"]), row["data"]
+    if message is not None:
+        asked = kind is EventType.TOOL_STARTED
+        data = with_input(data, message.content) if asked else with_message(data, message)
+    return StoredEvent(row["seq"], kind, session_id, row["run_id"], row["created_at"], data)

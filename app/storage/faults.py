@@ -1,0 +1,32 @@
+"""Failures of the database as errors of the product."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+from sqlalchemy import exc
+
+from app.errors import Conflict, StoreUnavailable
+
+# Sockets, timeouts, no connection free; then the SQLSTATE classes 08, 28, 3D, 53 and 57: refused, shut down, full.
+_UNAVAILABLE = (
+    OSError,
+    exc.TimeoutError,
+    exc.DBAPIError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.OperatorInterventionError,
+)
+
+
+@contextmanager
+def public_errors() -> Iterator[None]:
+    """Raises StoreUnavailable, and Conflict for a row that exists."""
+    try:
+        yield
+    except asyncpg.UniqueViolationError as error:
+        raise Conflict("What was sent is stored already.") from error
+    except _UNAVAILABLE as error:
+        raise StoreUnavailable("The database cannot be reached or does not answer.") from error

@@ -1,0 +1,116 @@
+"""How a process comes to own a run: it starts a queued one, or takes over one whose owner's lease has expired."""
+
+import asyncpg
+
+from app.conversation.run import Lease
+from app.ports import Beginning, Plan, Taken
+from app.storage.rows import (
+    CALL_COLUMNS,
+    MESSAGE_COLUMNS,
+    RUN_COLUMNS,
+    SESSION_COLUMNS,
+    call_of,
+    message_of,
+    run_of,
+    session_of,
+    with_times,
+)
+from app.storage.steps import write_step
+
+# What a plan looks at, as columns of JSON: one statement in place of four.
+_FOUND = f"""
+    run.*,
+    (select row_to_json(s) from (select {SESSION_COLUMNS} from sessions where id = run.session_id) s) as session,
+    array(
+        select row_to_json(m) from (select {MESSAGE_COLUMNS} from messages where session_id = run.session_id) m
+        order by seq desc limit 2
+    ) as tail,
+    array(
+        select row_to_json(c) from (
+            select {CALL_COLUMNS} from tool_calls where session_id = run.session_id and message_seq = (
+                select seq from messages where session_id = run.session_id and role = 'assistant'
+                order by seq desc limit 1
+            )
+        ) c order by index
+    ) as calls
+"""
+# The look at `runs` spares the write when there is nothing to start; what counts is looked up under the lock.
+_LOCK_FREE = """
+    update session_heads set generation = generation + 1
+    where session_id = $1 and running_run_id is null
+        and exists (select from runs where session_id = $1 and status = 'queued')
+        and not exists (select from runs where session_id = $1 and status in ('running', 'waiting'))
+    returning generation
+"""
+# A run that was started before goes on before every new one.
+_START = f"""
+    with run as (
+        update runs set status = 'running', started_at = coalesce(started_at, clock_timestamp())
+        where id = (
+            select id from runs where session_id = $1 and status = 'queued' order by started_at is null, turn limit 1
+        ) and not exists (select from runs where session_id = $1 and status in ('running', 'waiting'))
+        returning {RUN_COLUMNS}
+    ), head as (
+        update session_heads
+        set running_run_id = id, owner = $2, lease_until = clock_timestamp() + make_interval(secs => $3)
+        from run where session_heads.session_id = $1
+    )
+    select {_FOUND} from run
+"""
+_LOCK_EXPIRED = """
+    update session_heads set
+        generation = generation + 1, owner = $1, lease_until = clock_timestamp() + make_interval(secs => $2)
+    where session_id = (
+        select h.session_id from runs r join session_heads h on h.session_id = r.session_id and h.running_run_id = r.id
+        where r.status = 'running' and h.lease_until < now()
+        order by h.lease_until limit 1 for update of h skip locked
+    )
+    returning session_id, running_run_id, generation
+"""
+# A run stands at its newest event that came from working on it.
+_COUNT_DEATH = f"""
+    with newest as (
+        select coalesce(max(seq), 0) as step from events
+        where run_id = $1 and type in ('message.user', 'message.assistant', 'tool.started', 'tool.completed')
+    ), run as (
+        update runs set deaths = case death_step when step then deaths + 1 else 1 end, death_step = step
+        from newest where id = $1
+        returning deaths, {RUN_COLUMNS}
+    )
+    select {_FOUND} from run
+"""
+
+
+async def start(
+    connection: asyncpg.Connection, session_id: str, owner: str, lease_s: float, plan: Plan
+) -> Taken | None:
+    """Inside a transaction."""
+    generation = await connection.fetchval(_LOCK_FREE, session_id)
+    row = None if generation is None else await connection.fetchrow(_START, session_id, owner, lease_s)
+    if row is None:
+        return None
+    return await _write_plan(connection, Lease(session_id, row["id"], generation, owner), row, 0, plan)
+
+
+async def take_over(connection: asyncpg.Connection, owner: str, lease_s: float, plan: Plan) -> Taken | None:
+    """Inside a transaction."""
+    head = await connection.fetchrow(_LOCK_EXPIRED, owner, lease_s)
+    if head is None:
+        return None
+    session_id, run_id, generation = head
+    [row] = await connection.fetch(_COUNT_DEATH, run_id)
+    return await _write_plan(connection, Lease(session_id, run_id, generation, owner), row, row["deaths"], plan)
+
+
+async def _write_plan(
+    connection: asyncpg.Connection, lease: Lease, row: asyncpg.Record, deaths: int, plan: Plan
+) -> Taken:
+    beginning = Beginning(
+        session=session_of(with_times(row["session"])),
+        run=run_of(row),
+        tail=[message_of(with_times(message)) for message in reversed(row["tail"])],
+        calls=[call_of(call) for call in row["calls"]],
+        deaths=deaths,
+    )
+    step = plan(beginning)
+    return Taken(lease, beginning, await write_step(connection, lease, step), step.closing is not None)

@@ -1,0 +1,76 @@
+"""Stored events as readers see them, the same at the write and at every read: with the message that they point at."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from app.conversation.events import EventType, NewEvent, StoredEvent
+from app.conversation.messages import Content, StoredMessage, tool_uses
+from app.conversation.run import Lease, NewMessage, Step, Written
+
+
+def with_message(data: Mapping[str, Any], message: StoredMessage) -> Mapping[str, Any]:
+    return {**data, "message_seq": message.seq, "message": message_json(message)}
+
+
+def with_input(data: Mapping[str, Any], content: Content) -> Mapping[str, Any]:
+    """`tool.started`, with the arguments that stand in the message that asked."""
+    return {**data, "input": tool_uses(content)[data["index"]]["input"]}
+
+
+def asked_in(event: NewEvent) -> int | None:
+    """Seq of the earlier message that a `tool.started` points at."""
+    return event.data["message_seq"] if event.type is EventType.TOOL_STARTED else None
+
+
+def message_json(message: StoredMessage) -> dict[str, Any]:
+    return {
+        "id": message.id,
+        "seq": message.seq,
+        "role": message.role,
+        "content": list(message.content),
+        "stop_reason": message.stop_reason,
+        "usage": None if message.usage is None else message.usage.to_json(),
+        "user_visible": message.user_visible,
+        "agent_visible": message.agent_visible,
+        "created_at": rfc3339(message.created_at),
+    }
+
+
+def rfc3339(time: datetime) -> str:
+    """UTC with microseconds and Z."""
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def as_stored(message: NewMessage, seq: int, run_id: str | None, at: datetime) -> StoredMessage:
+    return StoredMessage(
+        id=message.id,
+        seq=seq,
+        run_id=run_id,
+        role=message.role,
+        content=message.content,
+        stop_reason=message.stop_reason,
+        usage=message.usage,
+        user_visible=message.user_visible,
+        agent_visible=message.agent_visible,
+        created_at=at,
+    )
+
+
+def as_written(
+    lease: Lease, step: Step, first_event: int, first_message: int, at: datetime, asked: Mapping[int, Content]
+) -> Written:
+    """What a step became. `asked`: the earlier messages that its events point at, by seq."""
+    new = [as_stored(message, seq, lease.run_id, at) for seq, message in enumerate(step.messages, first_message)]
+    events = tuple(
+        StoredEvent(seq, event.type, lease.session_id, lease.run_id, at, _data(event, new, asked))
+        for seq, event in enumerate(step.events, first_event)
+    )
+    return Written(tuple(message.seq for message in new), events, at)
+
+
+def _data(event: NewEvent, new: list[StoredMessage], asked: Mapping[int, Content]) -> Mapping[str, Any]:
+    if event.message is not None:
+        return with_message(event.data, new[event.message])
+    seq = asked_in(event)
+    return event.data if seq is None else with_input(event.data, asked[seq])

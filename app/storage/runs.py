@@ -1,0 +1,70 @@
+"""Runs: accepted, owned, written step by step, closed. One short transaction each."""
+
+from collections.abc import Mapping, Sequence
+
+from app.conversation.events import StoredEvent
+from app.conversation.run import Lease, NewRun, Run, RunStatus, Step, Written
+from app.conversation.session import Idempotency
+from app.ports import Plan, Renewal, Taken
+from app.storage import acceptance, cancellation, leases, ownership
+from app.storage.engine import Pool
+from app.storage.rows import RUN_COLUMNS, run_of
+from app.storage.steps import write_step
+
+_LIST = f"select {RUN_COLUMNS} from runs where session_id = $1 and turn > $2 order by turn limit $3"
+_QUEUED = """
+    select session_id from runs q where status = 'queued' and not exists (
+        select from runs where session_id = q.session_id and status in ('running', 'waiting')
+    ) group by session_id order by min(created_at)
+"""
+_LIVE = """
+    select id, status from runs where session_id = $1 and status in ('queued', 'running', 'waiting') order by turn
+"""
+
+
+class PostgresRuns:
+    """Implements `ports.RunStore`."""
+
+    def __init__(self, pool: Pool, lease_s: float) -> None:
+        self._pool = pool
+        self._lease_s = lease_s
+
+    async def accept(self, run: NewRun, queue: bool, key: Idempotency | None) -> tuple[Run, Sequence[StoredEvent]]:
+        async with self._pool.transaction() as connection:
+            return await acceptance.accept(connection, run, queue, key)
+
+    async def start(self, session_id: str, owner: str, plan: Plan) -> Taken | None:
+        async with self._pool.transaction() as connection:
+            return await ownership.start(connection, session_id, owner, self._lease_s, plan)
+
+    async def take_over(self, owner: str, plan: Plan) -> Taken | None:
+        async with self._pool.transaction() as connection:
+            return await ownership.take_over(connection, owner, self._lease_s, plan)
+
+    async def write(self, lease: Lease, step: Step) -> Written:
+        async with self._pool.connection() as connection:
+            return await write_step(connection, lease, step)
+
+    async def renew(self, leases_: Sequence[Lease]) -> Renewal:
+        async with self._pool.connection() as connection:
+            return await leases.renew(connection, leases_, self._lease_s)
+
+    async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
+        async with self._pool.transaction() as connection:
+            return await cancellation.request_cancel(connection, session_id, run_id)
+
+    async def get(self, session_id: str, run_id: str) -> Run:
+        async with self._pool.connection() as connection:
+            return await acceptance.get_run(connection, session_id, run_id)
+
+    async def list(self, session_id: str, after: int, limit: int) -> Sequence[Run]:
+        async with self._pool.connection() as connection:
+            return [run_of(row) for row in await connection.fetch(_LIST, session_id, after, limit)]
+
+    async def queued_sessions(self) -> Sequence[str]:
+        async with self._pool.connection() as connection:
+            return [row["session_id"] for row in await connection.fetch(_QUEUED)]
+
+    async def live(self, session_id: str) -> Mapping[str, RunStatus]:
+        async with self._pool.connection() as connection:
+            return {row["id"]: RunStatus(row["status"]) for row in await connection.fetch(_LIVE, session_id)}

@@ -1,0 +1,118 @@
+"""Sessions: created with their first rows, shown, changed, deleted with all that hangs on them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import asyncpg
+
+from app.conversation.run import NewMessage
+from app.conversation.session import Idempotency, NewSession, Session
+from app.errors import NotFound, SessionBusy
+from app.ports import Page
+from app.storage import cursor
+from app.storage.acceptance import oldest_live
+from app.storage.engine import Pool
+from app.storage.idempotency import take_key
+from app.storage.imported import imported_calls
+from app.storage.json_text import dumps
+from app.storage.rows import SESSION_COLUMNS, session_of
+from app.storage.steps import CALL_RECORD, MESSAGE_RECORD, call_row, message_row
+
+_CREATE = f"""
+    with session as (
+        insert into sessions (id, tenant, title, system, model, settings, usage, created_at, updated_at)
+        values ($1, $2, $3, $4, $5, $6, '{{}}', now(), now())
+        returning {SESSION_COLUMNS}
+    ), head as (
+        insert into session_heads (session_id, next_message_seq) values ($1, $7 + 1)
+    ), added as (
+        insert into messages (
+            session_id, seq, id, role, content, stop_reason, usage, user_visible, agent_visible, created_at
+        )
+        select $1, place, id, role, content, stop_reason, usage, user_visible, agent_visible, now()
+        from json_to_recordset($8) as x {MESSAGE_RECORD}
+    ), called as (
+        insert into tool_calls (session_id, message_seq, index, tool_use_id, name, state, result, is_error)
+        select $1, place, index, tool_use_id, name, state, result, is_error
+        from json_to_recordset($9) as x {CALL_RECORD}
+    )
+    select * from session
+"""
+_GET = f"select {SESSION_COLUMNS} from sessions where id = $1 and tenant = $2"
+_LIST = f"""
+    select {SESSION_COLUMNS} from sessions
+    where tenant = $1 and parent_session_id is null and (created_at, id) > ($2, $3)
+    order by created_at, id limit $4
+"""
+_LOCK = "select settings from sessions where id = $1 and tenant = $2 for update"
+_UPDATE = f"""
+    update sessions set title = coalesce($2, title), settings = $3, model = coalesce($4, model), updated_at = now()
+    where id = $1 returning {SESSION_COLUMNS}
+"""
+_LOCK_HEAD = """
+    select from session_heads h join sessions s on s.id = h.session_id where s.id = $1 and s.tenant = $2 for update of h
+"""
+_DELETE = "delete from sessions where id = $1"
+
+
+class PostgresSessions:
+    """Implements `ports.SessionStore`."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def create(
+        self, session: NewSession, messages: Sequence[NewMessage], key: Idempotency | None
+    ) -> tuple[Session, bool]:
+        async with self._pool.transaction() as connection:
+            if key is not None and (made := await take_key(connection, key, session.id)) != session.id:
+                return await _get(connection, session.tenant, made), False
+            [row] = await connection.fetch(
+                _CREATE,
+                session.id,
+                session.tenant,
+                session.title,
+                dumps(session.system),
+                session.model,
+                dumps(asdict(session.settings)),
+                len(messages),
+                dumps([message_row(seq, message) for seq, message in enumerate(messages, 1)]),
+                dumps([call_row(call.message_seq, call) for call in imported_calls(messages)]),
+            )
+            return session_of(row), True
+
+    async def get(self, tenant: str, session_id: str) -> Session:
+        async with self._pool.connection() as connection:
+            return await _get(connection, tenant, session_id)
+
+    async def list(self, tenant: str, after: str | None, limit: int) -> Page[Session]:
+        async with self._pool.connection() as connection:
+            rows = await connection.fetch(_LIST, tenant, *cursor.decode(after), limit + 1)
+        return cursor.page([session_of(row) for row in rows], limit)
+
+    async def update(
+        self, tenant: str, session_id: str, title: str | None, metadata: Mapping[str, object] | None, model: str | None
+    ) -> Session:
+        async with self._pool.transaction() as connection:
+            settings = await connection.fetchval(_LOCK, session_id, tenant)
+            if settings is None:
+                raise NotFound
+            if metadata is not None:
+                settings["metadata"] = metadata
+            [row] = await connection.fetch(_UPDATE, session_id, title, dumps(settings), model)
+            return session_of(row)
+
+    async def delete(self, tenant: str, session_id: str) -> None:
+        async with self._pool.transaction() as connection:
+            if await connection.fetchrow(_LOCK_HEAD, session_id, tenant) is None:
+                raise NotFound
+            if (run_id := await oldest_live(connection, session_id)) is not None:
+                raise SessionBusy(run_id)
+            await connection.execute(_DELETE, session_id)
+
+
+async def _get(connection: asyncpg.Connection, tenant: str, session_id: str) -> Session:
+    row = await connection.fetchrow(_GET, session_id, tenant)
+    if row is None:
+        raise NotFound
+    return session_of(row)

@@ -1,0 +1,55 @@
+"""The stored messages and their tool calls."""
+
+from collections.abc import Iterable, Sequence
+
+import asyncpg
+
+from app.conversation.messages import StoredMessage
+from app.conversation.run import ToolCall
+from app.storage.engine import Pool
+from app.storage.rows import CALL_COLUMNS, MESSAGE_COLUMNS, call_of, message_of
+
+_PAGE = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq > $2 order by seq limit $3"
+_SOME = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq = any($2::int[])"
+_CALLS = f"select {CALL_COLUMNS} from tool_calls where session_id = $1 and message_seq = $2 order by index"
+_ALL_CALLS = f"""
+    select {CALL_COLUMNS.replace("result", "null::json as result")} from tool_calls
+    where session_id = $1 order by message_seq, index
+"""
+_USED = "select tool_use_id from tool_calls where session_id = $1 and tool_use_id = any($2::text[])"
+
+
+class PostgresTranscript:
+    """Implements `ports.TranscriptStore`."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def load(self, session_id: str) -> Sequence[StoredMessage]:
+        return await self._page(session_id, 0, None)
+
+    async def page(self, session_id: str, after: int, limit: int) -> Sequence[StoredMessage]:
+        return await self._page(session_id, after, limit)
+
+    async def _page(self, session_id: str, after: int, limit: int | None) -> Sequence[StoredMessage]:
+        async with self._pool.connection() as connection:
+            return [message_of(row) for row in await connection.fetch(_PAGE, session_id, after, limit)]
+
+    async def calls(self, session_id: str, message_seq: int | None) -> Sequence[ToolCall]:
+        async with self._pool.connection() as connection:
+            if message_seq is None:
+                rows = await connection.fetch(_ALL_CALLS, session_id)
+            else:
+                rows = await connection.fetch(_CALLS, session_id, message_seq)
+            return [call_of(row) for row in rows]
+
+    async def used_ids(self, session_id: str, ids: Sequence[str]) -> frozenset[str]:
+        async with self._pool.connection() as connection:
+            return frozenset(row["tool_use_id"] for row in await connection.fetch(_USED, session_id, ids))
+
+
+async def messages_at(connection: asyncpg.Connection, session_id: str, seqs: Iterable[int]) -> dict[int, StoredMessage]:
+    """The messages with these seqs, by seq; no statement when there are none."""
+    wanted = sorted(set(seqs))
+    rows = await connection.fetch(_SOME, session_id, wanted) if wanted else ()
+    return {row["seq"]: message_of(row) for row in rows}

@@ -1,0 +1,1 @@
+"""The tools the server runs itself, and the registry that checks their arguments."""

@@ -1,0 +1,1 @@
+"""One turn, from its acceptance to its last write."""

@@ -1,0 +1,66 @@
+"""What a turn must be before anything is stored."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from app.conversation.clean import clean_json
+from app.conversation.messages import Block, Content, Message, as_content, is_blank
+from app.conversation.model_profile import ModelProfile
+from app.conversation.request import ModelRequest, ToolDefinition
+from app.conversation.run import RunInput
+from app.conversation.session import Session
+from app.errors import InputTooLarge, InvalidPayload
+from app.ports import Estimator
+
+USER_BLOCKS = frozenset({"text", "image", "document"})
+# An estimate without an anchor may be this much too high (measured on real sessions): only a sure thing is refused.
+BOUND = 0.15
+
+
+def accept_input(
+    content: str | Sequence[Block], model: str | None, max_tokens: int | None, metadata: dict[str, Any]
+) -> RunInput:
+    """The input, cleaned. Raises InvalidPayload naming the field."""
+    blocks: Content = tuple(clean_json(block) for block in as_content(content))
+    if not blocks:
+        raise _invalid("content", "must have at least one block")
+    for index, block in enumerate(blocks):
+        _check_block(f"content.{index}", block)
+    return RunInput(blocks, model, max_tokens, clean_json(metadata))
+
+
+def _check_block(field: str, block: Block) -> None:
+    if block.get("type") not in USER_BLOCKS:
+        raise _invalid(f"{field}.type", f"must be one of {', '.join(sorted(USER_BLOCKS))}")
+    if block["type"] == "text" and not isinstance(block.get("text"), str):
+        raise _invalid(f"{field}.text", "must be a string")
+    if is_blank(block):
+        raise _invalid(f"{field}.text", "must not be empty or white space only")
+
+
+def check_size(
+    session: Session, run_input: RunInput, profile: ModelProfile, tools: Sequence[ToolDefinition], estimator: Estimator
+) -> None:
+    """Raises InputTooLarge with the numbers when preamble and input cannot fit the model's real window."""
+    request = ModelRequest(profile.model, 1, session.id, session.system, tuple(tools))
+    fixed = estimator.estimate_request(request)
+    whole = estimator.estimate_request(
+        ModelRequest(profile.model, 1, session.id, session.system, tuple(tools), (Message("user", run_input.content),))
+    )
+    if whole * (1 - BOUND) > profile.max_input_tokens:
+        raise InputTooLarge(
+            f"System and tools (about {fixed} tokens) with this input (about {whole - fixed}) can never fit"
+            f" the window of {profile.max_input_tokens} tokens.",
+            fixed_tokens=fixed,
+            input_tokens=whole - fixed,
+            max_input_tokens=profile.max_input_tokens,
+        )
+
+
+def check_max_tokens(max_tokens: int | None, profile: ModelProfile) -> None:
+    if max_tokens is not None and not 1 <= max_tokens <= profile.max_output_tokens:
+        raise _invalid("max_tokens", f"must be from 1 to {profile.max_output_tokens} for {profile.model}")
+
+
+def _invalid(field: str, rule: str) -> InvalidPayload:
+    return InvalidPayload(f"{field}: {rule}", errors=[{"field": field, "rule": rule}])

@@ -1,0 +1,113 @@
+"""Live delivery inside one process. The event log is the truth; this only makes readers see it at once.
+
+A durable event may reach a subscriber out of order or not at all (another process wrote it): readers order by seq
+and fill gaps from the log. Previews exist here alone.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from app.conversation.events import Preview, StoredEvent
+from app.turns.open_message import OpenMessage
+
+# A reader further behind than this is dropped: it can resume from the log, and memory stays bounded.
+BUFFER_ITEMS = 1000
+
+
+class Dropped(Exception):
+    """The reader did not keep up."""
+
+
+class Subscription:
+    """One reader's buffer. An int in it is the newest seq of the log: there is something to fetch."""
+
+    def __init__(self, snapshot: Preview | None, dropped: asyncio.Event) -> None:
+        self.snapshot = snapshot
+        self.dropped = dropped
+        self._items: asyncio.Queue[StoredEvent | Preview | int] = asyncio.Queue(BUFFER_ITEMS)
+
+    def offer(self, item: StoredEvent | Preview | int) -> None:
+        try:
+            self._items.put_nowait(item)
+        except asyncio.QueueFull:
+            self.dropped.set()
+
+    async def get(self, timeout_s: float) -> StoredEvent | Preview | int | None:
+        """The next item; None when none came in time. Raises Dropped."""
+        if self.dropped.is_set():
+            raise Dropped
+        if not self._items.empty():
+            return self._items.get_nowait()
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._items.get()
+        except TimeoutError:
+            return None
+
+
+class Broadcast:
+    def __init__(self) -> None:
+        self._subscriptions: defaultdict[str, set[Subscription]] = defaultdict(set)
+        self._open: dict[str, OpenMessage] = {}
+        self._published: dict[str, int] = {}
+
+    @contextmanager
+    def subscribe(self, session_id: str, dropped: asyncio.Event) -> Iterator[Subscription]:
+        """`dropped` is set when the reader falls behind."""
+        opened = self._open.get(session_id)
+        subscription = Subscription(opened.snapshot() if opened else None, dropped)
+        self._subscriptions[session_id].add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._leave(session_id, subscription)
+
+    def _leave(self, session_id: str, subscription: Subscription) -> None:
+        readers = self._subscriptions[session_id]
+        readers.discard(subscription)
+        if not readers:
+            del self._subscriptions[session_id]
+            self._published.pop(session_id, None)
+
+    @property
+    def sessions(self) -> list[str]:
+        """Sessions that have readers."""
+        return list(self._subscriptions)
+
+    @property
+    def readers(self) -> int:
+        return sum(len(readers) for readers in self._subscriptions.values())
+
+    def publish(self, event: StoredEvent) -> None:
+        readers = self._subscriptions.get(event.session_id)
+        if readers:
+            self._published[event.session_id] = max(event.seq, self._published.get(event.session_id, 0))
+            self._offer(readers, event)
+
+    def preview(self, preview: Preview) -> None:
+        self._offer(self._subscriptions.get(preview.session_id, set()), preview)
+
+    def nudge(self, session_id: str, head: int) -> None:
+        """Tells readers that the log has events up to `head`, when they were not published here."""
+        if head > self._published.get(session_id, 0):
+            self._published[session_id] = head
+            self._offer(self._subscriptions.get(session_id, set()), head)
+
+    @staticmethod
+    def _offer(readers: set[Subscription], item: StoredEvent | Preview | int) -> None:
+        for reader in readers:
+            reader.offer(item)
+
+    def end_all(self) -> None:
+        """Ends every stream, so that the server can stop; readers resume elsewhere."""
+        for readers in self._subscriptions.values():
+            for reader in readers:
+                reader.dropped.set()
+
+    def opened(self, session_id: str, message: OpenMessage) -> None:
+        self._open[session_id] = message
+
+    def closed(self, session_id: str) -> None:
+        self._open.pop(session_id, None)

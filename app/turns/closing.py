@@ -1,0 +1,86 @@
+"""The end of a run: one step that answers what is open, updates the counters and tells the readers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.agent.results import answer_open, completed_event
+from app.context.gauge import fill_and_level
+from app.conversation.events import EventType, NewEvent
+from app.conversation.model_profile import ModelProfile
+from app.conversation.run import Closing, RunStatus, Step
+from app.conversation.usage import usage_to_json
+from app.errors import RunFailed
+from app.ports import IdSource, TurnLog
+
+_TERMINAL = {
+    RunStatus.COMPLETED: EventType.TURN_COMPLETED,
+    RunStatus.FAILED: EventType.TURN_FAILED,
+    RunStatus.CANCELLED: EventType.TURN_CANCELLED,
+    RunStatus.INTERRUPTED: EventType.TURN_INTERRUPTED,
+}
+
+CANCELLED = "Cancelled by the user."
+FAILED = "Not finished: the turn failed."
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    status: RunStatus
+    stop_reason: str | None = None
+    error: Mapping[str, Any] | None = None
+
+
+def failure(error: Exception) -> Outcome:
+    """What is not a RunFailed is a fault of ours: its text stays in the log."""
+    if not isinstance(error, RunFailed):
+        return Outcome(RunStatus.FAILED, error={"code": "internal", "detail": "An internal error ended the turn."})
+    stop_reason = "refusal" if error.code == "refusal" else None
+    return Outcome(RunStatus.FAILED, stop_reason, {"code": error.code, "detail": error.detail, **error.extra})
+
+
+def terminal_event(status: RunStatus, data: Mapping[str, Any] | None = None) -> NewEvent:
+    return NewEvent(_TERMINAL[status], data or {})
+
+
+def closing_step(log: TurnLog, run_id: str, profile: ModelProfile, outcome: Outcome, ids: IdSource) -> Step:
+    """Every open call gets its one result; one terminal event; the counters once."""
+    reason = CANCELLED if outcome.status is RunStatus.CANCELLED else FAILED
+    answered, results = answer_open(log.rows, log.calls, ids.new("msg"), lambda _: reason)
+    last_input = _last_input(log, run_id)
+    return Step(
+        messages=results,
+        changes=answered,
+        events=(
+            *_discard(log, outcome),
+            *(completed_event(call) for call in answered),
+            *_gauge(last_input, profile),
+            terminal_event(outcome.status, _terminal_data(log, outcome)),
+        ),
+        closing=Closing(outcome.status, outcome.stop_reason, outcome.error, last_input),
+    )
+
+
+def _last_input(log: TurnLog, run_id: str) -> int | None:
+    """Total input of the run's newest answer that reported usage; None when there is none."""
+    usages = (row.usage for row in reversed(log.rows) if row.run_id == run_id and row.usage is not None)
+    return next((usage.total_input for usage in usages if usage.total_input), None)
+
+
+def _discard(log: TurnLog, outcome: Outcome) -> tuple[NewEvent, ...]:
+    if log.shown is None:
+        return ()
+    return (NewEvent(EventType.MESSAGE_DISCARDED, {"message_id": log.shown, "reason": str(outcome.status)}),)
+
+
+def _gauge(last_input: int | None, profile: ModelProfile) -> tuple[NewEvent, ...]:
+    if last_input is None:
+        return ()
+    fill, level = fill_and_level(last_input, profile)
+    return (NewEvent(EventType.SESSION_USAGE, {"last_input_tokens": last_input, "fill": fill, "level": level}),)
+
+
+def _terminal_data(log: TurnLog, outcome: Outcome) -> Mapping[str, Any]:
+    if outcome.error is not None:
+        return outcome.error
+    return {"stop_reason": outcome.stop_reason, "usage": usage_to_json(log.usage)}

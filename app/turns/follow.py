@@ -1,0 +1,96 @@
+"""One reader of a session: stored events, then the text so far of the open message, then what happens."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+
+from app.conversation.events import TERMINAL_EVENTS, EventType, Preview, StoredEvent
+from app.ports import EventLog
+from app.turns.broadcast import Broadcast, Subscription
+
+PAGE = 500
+_ENDS = {*TERMINAL_EVENTS, EventType.TURN_WAITING}
+
+
+class Follower:
+    """Each durable event after `after` once, in order; with `until`, it ends with that run's terminal event.
+
+    `run_id` filters. `dropped` is set when the reader does not keep up: the stream must be cut, it can be resumed.
+    """
+
+    def __init__(
+        self, log: EventLog, broadcast: Broadcast, session_id: str, after: int, run_id: str | None, until: str | None
+    ) -> None:
+        self._log = log
+        self._broadcast = broadcast
+        self._session_id = session_id
+        self._cursor = after
+        self._run_id = run_id
+        self._until = until
+        # Ids of messages whose previews are over; only the newest can still have some in the buffer.
+        self._closed: deque[str] = deque(maxlen=32)
+        self._ended = False
+        self.dropped = asyncio.Event()
+
+    async def items(self, tick_s: float) -> AsyncIterator[StoredEvent | Preview | None]:
+        """None after `tick_s` seconds without anything. Raises Dropped."""
+        with self._broadcast.subscribe(self._session_id, self.dropped) as subscription:
+            async for event in self._fetch():
+                yield event
+            if self._ended:
+                return
+            if subscription.snapshot and self._wanted(subscription.snapshot):
+                yield subscription.snapshot
+            async for item in self._live(subscription, tick_s):
+                yield item
+
+    async def _live(self, subscription: Subscription, tick_s: float) -> AsyncIterator[StoredEvent | Preview | None]:
+        while not self._ended:
+            item = await subscription.get(tick_s)
+            if item is None:
+                yield None
+            elif isinstance(item, Preview):
+                if self._wanted(item):
+                    yield item
+            else:
+                async for event in self._advance(item):
+                    yield event
+
+    async def _advance(self, item: StoredEvent | int) -> AsyncIterator[StoredEvent]:
+        """The next event as it came; from the log when some are missing before it; nothing when it is known."""
+        if isinstance(item, StoredEvent) and item.seq == self._cursor + 1:
+            if self._accept(item):
+                yield item
+            return
+        head = item if isinstance(item, int) else item.seq
+        if head > self._cursor:
+            async for event in self._fetch(head):
+                yield event
+
+    async def _fetch(self, known: int = 0) -> AsyncIterator[StoredEvent]:
+        """What the log has after the cursor; `known`: the seq it surely reaches, of whatever run."""
+        while True:
+            page = await self._log.after(self._session_id, self._cursor, PAGE, self._run_id)
+            for event in page:
+                if self._accept(event):
+                    yield event
+                if self._ended:
+                    return
+            if len(page) < PAGE:
+                self._cursor = max(self._cursor, known)
+                return
+
+    def _accept(self, event: StoredEvent) -> bool:
+        """Takes note of the next event; False when the filter leaves it out."""
+        self._cursor = event.seq
+        if event.type is EventType.MESSAGE_ASSISTANT:
+            self._closed.append(event.data["message"]["id"])
+        elif event.type is EventType.MESSAGE_DISCARDED:
+            self._closed.append(event.data["message_id"])
+        if self._until is not None and event.run_id == self._until and event.type in _ENDS:
+            self._ended = True
+        return self._run_id is None or event.run_id == self._run_id
+
+    def _wanted(self, preview: Preview) -> bool:
+        ours = self._run_id is None or preview.run_id == self._run_id
+        return ours and preview.data["message_id"] not in self._closed

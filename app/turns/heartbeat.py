@@ -1,0 +1,58 @@
+"""Renews the leases of this process from a thread of its own: a blocked event loop must not lose its runs."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from app.conversation.run import Lease
+from app.ports import Renewal, RunStore
+
+log = logging.getLogger(__name__)
+
+OpenStore = Callable[[], AbstractAsyncContextManager[RunStore]]
+
+
+class Heartbeat:
+    """`open_store` is called inside the thread: its connection belongs to the thread's own loop."""
+
+    def __init__(
+        self,
+        open_store: OpenStore,
+        leases: Callable[[], Sequence[Lease]],
+        heard: Callable[[Renewal], None],
+        period_s: float,
+    ) -> None:
+        self._open_store = open_store
+        self._leases = leases
+        self._heard = heard
+        self._period_s = period_s
+        self._loop = asyncio.get_running_loop()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lease-heartbeat", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    async def stop(self) -> None:
+        self._stop.set()
+        await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                asyncio.run(self._beat())
+            except Exception:
+                # The database may be restarting; a lease that expires meanwhile is taken over by the sweep.
+                log.warning("lease heartbeat failed", exc_info=True)
+                self._stop.wait(self._period_s)
+
+    async def _beat(self) -> None:
+        async with self._open_store() as store:
+            while not self._stop.is_set():
+                leases = self._leases()
+                if leases:
+                    renewal = await store.renew(leases)
+                    self._loop.call_soon_threadsafe(self._heard, renewal)
+                await asyncio.to_thread(self._stop.wait, self._period_s)

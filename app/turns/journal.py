@@ -1,0 +1,140 @@
+"""What a run has committed, and the one way to commit more: under its lease, shielded, then told to the readers."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from app.conversation.events import EventType
+from app.conversation.messages import Block, StoredMessage
+from app.conversation.reply import Delta
+from app.conversation.run import NewMessage, Step, ToolCall, Written
+from app.conversation.usage import UsageByPurpose
+from app.ports import RunStore, Taken
+from app.turns.broadcast import Broadcast
+from app.turns.open_message import OpenMessage
+
+# Deltas are sent at most this often: one core does not carry hundreds of streams at every token.
+FLUSH_S = 0.025
+
+T = TypeVar("T")
+
+
+class Journal:
+    """Implements `ports.TurnLog`. Rows, calls and usage change only after the commit that made them true."""
+
+    def __init__(
+        self,
+        taken: Taken,
+        rows: Sequence[StoredMessage],
+        calls: Sequence[ToolCall],
+        runs: RunStore,
+        broadcast: Broadcast,
+    ) -> None:
+        self.lease = taken.lease
+        self._runs = runs
+        self._broadcast = broadcast
+        self._rows = list(rows)
+        self._calls = tuple(calls)
+        self._usage: UsageByPurpose = taken.beginning.run.usage
+        self._open: OpenMessage | None = None
+        self._flusher: asyncio.TimerHandle | None = None
+
+    @property
+    def rows(self) -> Sequence[StoredMessage]:
+        return self._rows
+
+    @property
+    def calls(self) -> Sequence[ToolCall]:
+        return self._calls
+
+    @property
+    def usage(self) -> UsageByPurpose:
+        return self._usage
+
+    @property
+    def shown(self) -> str | None:
+        return self._open.message_id if self._open and self._open.shown else None
+
+    async def write(self, step: Step) -> Written:
+        """A cancelled caller waits for the commit: whether a step happened is never in doubt."""
+        return await finish(self._commit(step))
+
+    async def _commit(self, step: Step) -> Written:
+        written = await self._runs.write(self.lease, step)
+        self.apply(step, written)
+        return written
+
+    def apply(self, step: Step, written: Written) -> None:
+        rows = [self._row(m, seq, written.at) for m, seq in zip(step.messages, written.message_seqs, strict=True)]
+        self._rows.extend(rows)
+        for row in rows:
+            if row.role == "assistant":
+                self._calls = tuple(replace(call, message_seq=row.seq) for call in step.calls)
+        changed = {call.index: call for call in step.changes}
+        self._calls = tuple(changed.get(call.index, call) for call in self._calls)
+        self._usage = self._usage if step.usage is None else step.usage
+        self._close_message(written)
+        for event in written.events:
+            self._broadcast.publish(event)
+
+    def _row(self, message: NewMessage, seq: int, at: datetime) -> StoredMessage:
+        return StoredMessage(
+            id=message.id,
+            seq=seq,
+            run_id=self.lease.run_id,
+            role=message.role,
+            content=message.content,
+            stop_reason=message.stop_reason,
+            usage=message.usage,
+            user_visible=message.user_visible,
+            agent_visible=message.agent_visible,
+            created_at=at,
+        )
+
+    def open_message(self, message_id: str) -> None:
+        self._open = OpenMessage(self.lease.session_id, self.lease.run_id, message_id, self._broadcast.preview)
+        self._broadcast.opened(self.lease.session_id, self._open)
+
+    def open_block(self, index: int, block: Block) -> None:
+        assert self._open is not None
+        self._open.open_block(index, block)
+
+    def delta(self, delta: Delta) -> None:
+        """The first piece goes out at once, the others are gathered."""
+        assert self._open is not None
+        self._open.add(delta)
+        if self._flusher is None:
+            self._flush()
+
+    def _flush(self) -> None:
+        sent = self._open is not None and self._open.flush()
+        self._flusher = asyncio.get_running_loop().call_later(FLUSH_S, self._flush) if sent else None
+
+    def _close_message(self, written: Written) -> None:
+        """Previews end with the event that stores or discards their message: none may come after it."""
+        ids = {event.data["message"]["id"] for event in written.events if event.type == EventType.MESSAGE_ASSISTANT}
+        ids |= {event.data["message_id"] for event in written.events if event.type == EventType.MESSAGE_DISCARDED}
+        if self._open is not None and self._open.message_id in ids:
+            self.close()
+
+    def close(self) -> None:
+        """Sends what waits and ends the previews."""
+        if self._flusher is not None:
+            self._flusher.cancel()
+            self._flusher = None
+        if self._open is not None:
+            self._open.flush()
+            self._open = None
+            self._broadcast.closed(self.lease.session_id)
+
+
+async def finish(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits `work` to its end even when the caller is cancelled; the cancellation is raised afterwards."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

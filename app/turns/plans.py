@@ -1,0 +1,59 @@
+"""Pure plans: what a run's owner writes in the transaction that takes the run."""
+
+from dataclasses import replace
+
+from app.agent.results import answer_open, completed_event, failed
+from app.conversation.events import EventType, NewEvent
+from app.conversation.run import CallState, Closing, NewMessage, RunStatus, Step, ToolCall
+from app.ports import Beginning, IdSource
+from app.tools.registry import Registry
+from app.turns.closing import CANCELLED, terminal_event
+
+UNKNOWN = "Interrupted while it ran: the outcome is unknown and it was not run again. Check before you repeat it."
+NEVER_RAN = "Not run: the turn that asked for it was interrupted."
+# An owner that dies twice at one step would die there for ever.
+MAX_DEATHS = 2
+
+
+def start(beginning: Beginning, ids: IdSource) -> Step:
+    """The user message becomes a row. Calls that an earlier turn left open are answered first, in one row."""
+    answered, results = answer_open(beginning.tail, beginning.calls, ids.new("msg"), lambda _: NEVER_RAN)
+    messages = (*results, NewMessage(ids.new("msg"), "user", beginning.run.input.content))
+    events = (
+        *(completed_event(call) for call in answered),
+        NewEvent(EventType.TURN_STARTED, {"turn": beginning.run.turn, "model": beginning.run.model}),
+        NewEvent(EventType.MESSAGE_USER, message=len(messages) - 1),
+    )
+    return Step(messages=messages, changes=answered, events=events)
+
+
+def take_over(beginning: Beginning, tools: Registry, ids: IdSource) -> Step:
+    """Calls that had started are answered "outcome unknown", unless their tool may be repeated; the rest goes on."""
+    if beginning.run.cancel_requested:
+        return abandon(beginning, RunStatus.CANCELLED, CANCELLED, ids)
+    if beginning.deaths >= MAX_DEATHS:
+        return abandon(beginning, RunStatus.INTERRUPTED, NEVER_RAN, ids)
+    started = [call for call in beginning.calls if call.state is CallState.STARTED]
+    repeated = tuple(replace(call, state=CallState.PENDING) for call in started if _safe(call, tools))
+    unknown = tuple(failed(call, UNKNOWN) for call in started if not _safe(call, tools))
+    return Step(changes=(*repeated, *unknown), events=tuple(completed_event(call) for call in unknown))
+
+
+def abandon(beginning: Beginning, status: RunStatus, reason: str, ids: IdSource) -> Step:
+    """Ends a run that nobody works on: every open call gets an error result."""
+
+    def why(call: ToolCall) -> str:
+        return UNKNOWN if call.state is CallState.STARTED else reason
+
+    answered, results = answer_open(beginning.tail, beginning.calls, ids.new("msg"), why)
+    return Step(
+        messages=results,
+        changes=answered,
+        events=(*(completed_event(call) for call in answered), terminal_event(status)),
+        closing=Closing(status),
+    )
+
+
+def _safe(call: ToolCall, tools: Registry) -> bool:
+    tool = tools.get(call.name)
+    return tool is not None and tool.safe
