@@ -1,20 +1,19 @@
 """`hango serve | migrate | doctor`."""
 
 import argparse
-import logging
+import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from typing import Any
 
 from app import config
 from app.config import Settings
 from app.embedded_postgres.server import start_embedded
-from app.errors import HangoError
+from app.errors import HangoError, StartupError
 from app.logs import configure
 from app.storage.migrate import upgrade
-
-log = logging.getLogger("hango")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,9 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return {"serve": serve, "migrate": migrate, "doctor": doctor}[command]()
     except HangoError as error:
-        for line in error.extra.get("problems") or [error.detail]:  # type: ignore[attr-defined]
-            print(f"hango: {line}", file=sys.stderr)
+        problems: Any = error.extra.get("problems") or [error.detail]
+        print(*(f"hango: {line}" for line in problems), sep="\n", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
 
 
 def serve() -> int:
@@ -39,9 +40,10 @@ def serve() -> int:
     configure(settings.log_level)
     with _database(settings) as url:
         upgrade(url)
-        from app.main import run
+        from app.main import create_app
+        from app.main import serve as serve_app
 
-        run(settings, url)
+        serve_app(create_app(settings, url), settings)
     return 0
 
 
@@ -54,9 +56,14 @@ def migrate() -> int:
 
 
 def doctor() -> int:
+    """Changes nothing in the database; starts the embedded one for a moment."""
     settings = config.load()
+    from app.main import faults
+
     with _database(settings) as url:
-        upgrade(url)
+        problems = asyncio.run(faults(settings, url))
+    if problems:
+        raise StartupError("The server cannot start.", problems=problems)
     print(f"hango: settings are fine; provider {settings.provider_name}, model {settings.model_name}")
     return 0
 

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import os
+import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -14,16 +16,18 @@ from fastapi import FastAPI
 from app.agent.turn import Limits, Workbench
 from app.api.app import create_api
 from app.api.requests import Services
+from app.api.sse import PING_S
 from app.config import Settings
 from app.context.estimate import HeuristicEstimator
 from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Session
+from app.errors import HangoError, StartupError
 from app.filesystem.local import LocalFiles
 from app.filesystem.memory import MemoryFiles
 from app.filesystem.results import ResultFiles
 from app.middleware.stack import STACK
 from app.middleware.system_blocks import BASE
-from app.ports import FileBackend, Provider, RunStore
+from app.ports import FileBackend, Provider, RunStore, Tool
 from app.sessions.profiles import effective_profile
 from app.sessions.service import Sessions
 from app.storage.engine import Pool
@@ -42,14 +46,23 @@ log = logging.getLogger("hango")
 SHUTDOWN_S = 3
 
 
-def create_app(settings: Settings, database_url: str, provider: Provider | None = None) -> FastAPI:
-    """The application; its adapters live as long as its lifespan. `provider` None: the one of the settings."""
+def create_app(
+    settings: Settings,
+    database_url: str,
+    provider: Provider | None = None,
+    tools: Sequence[Tool] | None = None,
+    ping_s: float = PING_S,
+) -> FastAPI:
+    """The application; its adapters live as long as its lifespan.
+
+    `provider` None: the one of the settings. `tools` None: the file tools. `ping_s`: between pings of a silent stream.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         pool = Pool(database_url, settings.db_pool_size)
         model = provider or make_provider(settings)
-        services = make_services(settings, pool, model)
+        services = make_services(settings, pool, model, tools, ping_s)
         app.state.services = services
 
         @asynccontextmanager
@@ -58,7 +71,7 @@ def create_app(settings: Settings, database_url: str, provider: Provider | None 
             try:
                 yield PostgresRuns(own, settings.lease_s)
             finally:
-                await own.aclose()
+                await own.close()
 
         await services.turns.start(heartbeat_store)
         warm_up = asyncio.create_task(_warm_up(model))
@@ -68,18 +81,19 @@ def create_app(settings: Settings, database_url: str, provider: Provider | None 
             warm_up.cancel()
             await services.turns.stop()
             await model.aclose()
-            await pool.aclose()
+            await pool.close()
 
     keys = [(tenant, key.get_secret_value()) for tenant, key in settings.api_keys]
     return create_api(lifespan, keys, settings.max_body_bytes)
 
 
-def make_services(settings: Settings, pool: Pool, provider: Provider) -> Services:
+def make_services(
+    settings: Settings, pool: Pool, provider: Provider, own_tools: Sequence[Tool] | None, ping_s: float
+) -> Services:
     ids, estimator = RandomIds(), HeuristicEstimator()
     transcript, runs, events = PostgresTranscript(pool), PostgresRuns(pool, settings.lease_s), PostgresEvents(pool)
-    inner: FileBackend = LocalFiles(settings.data_dir / "files") if settings.files_backend == "local" else MemoryFiles()
-    files = ResultFiles(inner, transcript)
-    tools = Registry(file_tools(files, SystemClock()))
+    files = ResultFiles(make_files(settings), transcript)
+    tools = Registry(file_tools(files, SystemClock()) if own_tools is None else own_tools)
     limits = Limits(settings.tool_timeout_s, settings.max_model_calls_per_turn, settings.max_parallel_tools)
     bench = Workbench(provider, tools, STACK, transcript, SystemClock(), ids, limits)
 
@@ -90,7 +104,29 @@ def make_services(settings: Settings, pool: Pool, provider: Provider) -> Service
         PostgresSessions(pool), transcript, files, ids, estimator, settings.profile, (BASE,), tools.definitions
     )
     turns = Turns(bench, runs, events, estimator, profile_of, _owner(), settings.lease_s)
-    return Services(sessions, turns, transcript, events, files, pool, settings.profiles(), settings.model_name)
+    return Services(sessions, turns, transcript, events, files, pool, settings.profiles(), settings.model_name, ping_s)
+
+
+def make_files(settings: Settings) -> FileBackend:
+    return LocalFiles(settings.data_dir / "files") if settings.files_backend == "local" else MemoryFiles()
+
+
+async def faults(settings: Settings, database_url: str) -> list[str]:
+    """What keeps the server from working, one line each; a schema that is behind does not."""
+    pool = Pool(database_url, 1)
+    found: list[str] = []
+
+    async def reach() -> None:
+        async with pool.connection():
+            pass
+
+    for check in (reach, make_files(settings).check):
+        try:
+            await check()
+        except HangoError as error:
+            found.append(error.detail)
+    await pool.close()
+    return found
 
 
 def make_provider(settings: Settings) -> Provider:
@@ -115,36 +151,43 @@ def _owner() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{RandomIds().new('own')}"
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Ends the streams when it is told to stop: each would hold the shutdown up otherwise."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
-        super().__init__(config)
-        self._app = app
-
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        super().handle_exit(sig, frame)
-        services: Services = self._app.state.services
+        """Not recorded, as the base class does to raise the signal again: what follows `serve` must still be done."""
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+        end_streams(self.config.app)
+
+
+def end_streams(app: Any) -> None:
+    services: Services | None = getattr(app.state, "services", None)
+    if services is not None:
         services.turns.end_streams()
 
 
-def run(settings: Settings, database_url: str) -> None:
-    """Serves until SIGTERM or SIGINT."""
-    app = create_app(settings, database_url)
-    config = uvicorn.Config(
-        app,
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=SHUTDOWN_S,
-        server_header=False,
-    )
-    _announce(settings)
-    _Server(config, app).run()
+def serve(app: FastAPI, settings: Settings) -> None:
+    """Serves until SIGTERM or SIGINT. Raises StartupError when the address is taken."""
+    with _listen(settings) as listener:
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, timeout_graceful_shutdown=SHUTDOWN_S, server_header=False
+        )
+        _announce(settings, listener.getsockname()[1])
+        Server(config).run(sockets=[listener])
 
 
-def _announce(settings: Settings) -> None:
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as error:
+        place = f"{settings.host}, port {settings.port}"
+        raise StartupError(f"HANGO_HOST, HANGO_PORT: cannot listen on {place}: {error.strerror}") from error
+
+
+def _announce(settings: Settings, port: int) -> None:
     place = "" if settings.provider_name == "anthropic" else " (no ANTHROPIC_API_KEY: a small offline agent answers)"
     log.info("provider %s, model %s%s", settings.provider_name, settings.model_name, place)
-    log.info("serving on http://%s:%s, API page at /docs", settings.host, settings.port)
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    log.info("serving on http://%s:%s, API page at /docs", host, port)

@@ -14,7 +14,7 @@ Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 def create_api(lifespan: Lifespan, keys: Sequence[tuple[str, str]], max_body_bytes: int) -> FastAPI:
     """`lifespan` sets `app.state.services` before the first request."""
-    app = FastAPI(title="hango", version="1", summary="An agent-run server", lifespan=lifespan)
+    app = FastAPI(title="hango", version="1", summary="An agent-run server", lifespan=lifespan, redirect_slashes=False)
     for router in (sessions.router, turns.router, events.router, files.router, operations.router):
         app.include_router(router)
     problems.install(app)

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.problems import problem
+from app.conversation.clean import clean_json
 from app.errors import BodyTooLarge, Forbidden, HangoError, InvalidRequest, Unauthorized
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
@@ -42,8 +44,12 @@ def _hash(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
+class Gone(Exception):
+    """The client left before its body ended: nothing may be done with what came."""
+
+
 class Door:
-    """Sets `state.tenant` and `state.body` (the parsed JSON of a request with a JSON body)."""
+    """Sets `state.tenant` and `state.body` (the JSON of a request with a body, cleaned). HEAD is GET, unstreamed."""
 
     def __init__(self, app: ASGIApp, keys: Keys, max_body_bytes: int) -> None:
         self._app = app
@@ -54,13 +60,18 @@ class Door:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET", "headers": _set(scope["headers"], b"accept", b"application/json")}
         headers = Headers(scope=scope)
         try:
             scope.setdefault("state", {})["tenant"] = self._admit(scope, headers)
             body = await _read(receive, headers, self._max_body_bytes)
             if body:
                 scope["state"]["body"] = parse_json(body)
-                scope["headers"] = _as_json(scope["headers"])
+                # A body that parsed as JSON is JSON, whatever a client's default content type says.
+                scope["headers"] = _set(scope["headers"], b"content-type", b"application/json")
+        except Gone:
+            return
         except HangoError as error:
             await problem(error)(scope, receive, send)
             return
@@ -75,41 +86,47 @@ class Door:
         return LOCAL_TENANT
 
 
+def _set(headers: Iterable[tuple[bytes, bytes]], name: bytes, value: bytes) -> list[tuple[bytes, bytes]]:
+    return [*(header for header in headers if header[0] != name), (name, value)]
+
+
 def _check_local(headers: Mapping[str, str]) -> None:
     """Without keys a page of another site must not reach the server: neither by its origin nor by a renamed host."""
-    host = headers.get("host", "")
-    if urlsplit(f"//{host}").hostname not in LOOPBACK_HOSTS:
+    host = headers.get("host", "").lower()
+    if _host_name(host) not in LOOPBACK_HOSTS:
         raise Forbidden("Without API keys only loopback hosts are served; the Host header names another one.")
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    foreign = origin is not None and origin.lower().partition("://")[2] != host
+    if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         raise Forbidden("Without API keys only same-origin requests are served.")
-    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        raise Forbidden("Without API keys only same-origin requests are served.")
+
+
+def _host_name(host: str) -> str | None:
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:  # brackets that hold no IPv6 address
+        return None
 
 
 async def _read(receive: Receive, headers: Headers, limit: int) -> bytes:
-    """The whole body. Raises BodyTooLarge before more than `limit` bytes are held."""
+    """The whole body. Raises BodyTooLarge before more than `limit` bytes are held, and Gone."""
     declared = headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > limit:
-        raise BodyTooLarge(f"The body has {declared} bytes; the limit is {limit}.", limit_bytes=limit)
+        raise BodyTooLarge(
+            f"The body has {declared} bytes; the limit is {limit}.", body_bytes=int(declared), limit_bytes=limit
+        )
     pieces: list[bytes] = []
     size = 0
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
         if size > limit:
             raise BodyTooLarge(f"The body has more than {limit} bytes.", limit_bytes=limit)
         if not message.get("more_body", False):
             return b"".join(pieces)
-
-
-def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """A body that parsed as JSON is JSON, whatever a client's default content type says."""
-    return [
-        *((name, value) for name, value in headers if name != b"content-type"),
-        (b"content-type", b"application/json"),
-    ]
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -126,27 +143,31 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def parse_json(body: bytes) -> Any:
-    """Raises InvalidRequest for what is not JSON: NaN and infinities, too deep, not UTF-8."""
+    """The cleaned value. Raises InvalidRequest for what is not JSON: NaN, infinities, too deep, not UTF-8."""
     try:
-        value = json.loads(body, parse_constant=_refuse)
+        value = json.loads(body.decode(), parse_constant=_refuse, parse_float=_finite)
         _check_depth(value)
     except RecursionError:
         raise InvalidRequest(f"The JSON is nested deeper than {MAX_DEPTH} levels.") from None
     except ValueError:
         raise InvalidRequest("The body is not valid JSON in UTF-8.") from None
-    return value
+    # Only an escape can bring in a NUL or a lone surrogate.
+    return clean_json(value) if b"\\u" in body else value
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
 def _check_depth(value: Any) -> None:
     level = [value]
     for _ in range(MAX_DEPTH):
-        level = [
-            item for v in level if isinstance(v, dict | list) for item in (v.values() if isinstance(v, dict) else v)
-        ]
+        level = [item for outer in level for item in _items(outer)]
         if not level:
             return
     raise RecursionError

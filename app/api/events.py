@@ -16,6 +16,8 @@ router = APIRouter(
     prefix="/v1/sessions/{session_id}/events", tags=["events"], dependencies=[Bearer], responses=PROBLEMS
 )
 
+RunFilter = Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Events of this run only.")]
+
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A page of events, or the live stream (each frame's data is one event)",
@@ -30,15 +32,16 @@ async def read_events(
     session: Opened,
     services: Context,
     after: After = None,
-    run_id: Annotated[str | None, Query(max_length=200)] = None,
+    run_id: RunFilter = None,
     limit: Limit = DEFAULT_LIMIT,
     last_event_id: Annotated[str | None, Header(max_length=20)] = None,
 ) -> Response:
     """Events after `Last-Event-ID` or `after`, oldest first."""
     cursor = number(last_event_id or after)
     if wants_stream(request):
-        return EventStream(services.turns.follow(session.id, cursor, run_id))
+        return EventStream(services.turns.follow(session.id, cursor, run_id), services.ping_s)
     size = limit_of(limit)
-    events = await services.events.after(session.id, cursor, size, run_id)
-    following = events[-1].seq if len(events) == size else None
+    found = await services.events.after(session.id, cursor, size + 1, run_id)
+    events = found[:size]
+    following = events[-1].seq if len(found) > size else None
     return JsonResponse(page_json([event_json(event) for event in events], following))

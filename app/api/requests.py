@@ -2,21 +2,29 @@
 
 import hashlib
 import json
+import re
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import Depends, Header, Path, Query, Request
+from fastapi import Depends, Header, Query, Request
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
+from starlette.responses import Response
 
 from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Idempotency, Session
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, NotFound
 from app.ports import Database, EventLog, FileBackend, TranscriptStore
 from app.sessions.service import Sessions
 from app.turns.service import Turns
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
+MAX_DIGITS = 9  # sequence numbers are 32-bit integers
+
+_WEIGHT = re.compile(r"q\s*=\s*(\d(?:\.\d{0,3})?)")
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +39,24 @@ class Services:
     database: Database
     profiles: dict[str, ModelProfile]
     default_model: str
+    ping_s: float
+
+
+class DoorRequest(Request):
+    """Its body is what the door parsed and cleaned, so that it is parsed once."""
+
+    async def json(self) -> Any:
+        return self.state.body
+
+
+class DoorRoute(APIRoute):
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_parsed(request: Request) -> Response:
+            return await handle(DoorRequest(request.scope, request.receive))
+
+        return handle_parsed
 
 
 def _services(request: Request) -> Services:
@@ -48,11 +74,23 @@ Tenant = Annotated[str, Depends(_tenant)]
 Bearer = Depends(HTTPBearer(auto_error=False, description="A key of the server; not needed when it has none."))
 
 
-async def _session(services: Context, tenant: Tenant, session_id: Annotated[str, Path(max_length=200)]) -> Session:
-    return await services.sessions.get(tenant, session_id)
+def known_id(value: str) -> str:
+    """Raises NotFound for what no id of this server looks like."""
+    if not _ID.fullmatch(value):
+        raise NotFound("There is nothing with this id.")
+    return value
+
+
+async def _session(services: Context, tenant: Tenant, session_id: str) -> Session:
+    return await services.sessions.get(tenant, known_id(session_id))
+
+
+def _run_id(run_id: str) -> str:
+    return known_id(run_id)
 
 
 Opened = Annotated[Session, Depends(_session)]
+RunId = Annotated[str, Depends(_run_id)]
 Limit = Annotated[int, Query(ge=1, description="Larger values than 1000 are treated as 1000.")]
 After = Annotated[str | None, Query(max_length=500, description="`next` of the page before.")]
 
@@ -65,8 +103,8 @@ def number(cursor: str | None) -> int:
     """A cursor that counts; 0 without one. Raises InvalidRequest."""
     if not cursor:
         return 0
-    if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > 18:
-        raise InvalidRequest("after: not a cursor of this list.")
+    if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > MAX_DIGITS:
+        raise InvalidRequest("after: not a cursor of this list.", errors=[{"field": "after", "rule": "not a cursor"}])
     return int(cursor)
 
 
@@ -87,4 +125,13 @@ Key = Annotated[Idempotency | None, Depends(_idempotency)]
 
 
 def wants_stream(request: Request) -> bool:
-    return "text/event-stream" in request.headers.get("accept", "")
+    """Whether the client names the event stream, and likes it no less than JSON."""
+    weights = dict(_weighed(part) for part in ",".join(request.headers.getlist("accept")).split(","))
+    stream = weights.get("text/event-stream", 0)
+    return stream > 0 and stream >= weights.get("application/json", 0)
+
+
+def _weighed(part: str) -> tuple[str, float]:
+    kind, *parameters = [item.strip().lower() for item in part.split(";")]
+    found = (_WEIGHT.fullmatch(parameter) for parameter in parameters)
+    return kind, next((float(match[1]) for match in found if match), 1.0)

@@ -17,11 +17,25 @@ from app.api.answers import (
 )
 from app.api.json_text import JsonResponse
 from app.api.render import message_json, page_json, session_json, usage_json
-from app.api.requests import DEFAULT_LIMIT, After, Bearer, Context, Key, Limit, Opened, Tenant, limit_of, number
+from app.api.requests import (
+    DEFAULT_LIMIT,
+    After,
+    Bearer,
+    Context,
+    DoorRoute,
+    Key,
+    Limit,
+    Opened,
+    Tenant,
+    limit_of,
+    number,
+)
 from app.api.schemas import SessionCreate, SessionPatch
 from app.sessions.opening import Opening
 
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"], dependencies=[Bearer], responses=PROBLEMS)
+router = APIRouter(
+    prefix="/v1/sessions", tags=["sessions"], dependencies=[Bearer], responses=PROBLEMS, route_class=DoorRoute
+)
 
 
 @router.post("", status_code=201, response_model=CreatedSession)

@@ -1,17 +1,23 @@
 """The event stream: frames, headers, pings, and an end for readers that do not read."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from contextlib import aclosing, suppress
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from app.api.json_text import encode_line, timestamp
 from app.conversation.events import Preview, StoredEvent
+from app.errors import StoreUnavailable
 from app.turns.broadcast import Dropped
 from app.turns.follow import Follower
 
+log = logging.getLogger(__name__)
+
 PING_S = 10.0
+# A reader that still reads gets the end of its stream in this time; the connection of another one is cut.
+END_S = 1.0
 HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-cache, no-transform",
@@ -41,40 +47,54 @@ def frame(item: StoredEvent | Preview | None) -> str:
 
 
 class EventStream(Response):
-    """Streams a follower. It ends with the follower, when the client leaves, or when the reader was dropped."""
+    """Streams a follower. It ends with the follower, when the client leaves, or when the reader was dropped.
 
-    def __init__(self, follower: Follower, ping_s: float = PING_S, headers: dict[str, str] | None = None) -> None:
+    Only a terminal event tells that a turn is over: a stream that just ends is to be resumed.
+    """
+
+    def __init__(self, follower: Follower, ping_s: float, headers: dict[str, str] | None = None) -> None:
         super().__init__(headers={**HEADERS, **(headers or {})})
         del self.headers["content-length"]
         self._follower = follower
         self._ping_s = ping_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         pump = asyncio.create_task(self._pump(send))
         gone = asyncio.create_task(_disconnected(receive))
         dropped = asyncio.create_task(self._follower.dropped.wait())
         try:
             await asyncio.wait({pump, gone, dropped}, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            left = gone.done()
             for task in (pump, gone, dropped):
                 task.cancel()
             await asyncio.wait({pump, gone, dropped})
-        if pump.done() and not pump.cancelled() and (error := pump.exception()) and not isinstance(error, Dropped):
-            raise error
+        if not pump.cancelled():
+            pump.result()
+        if not left:
+            await _end(send)
 
     async def _pump(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await _send(send, frame(None))
-        async for item in self._items():
-            await _send(send, frame(item))
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    def _items(self) -> AsyncIterator[StoredEvent | Preview | None]:
-        return self._follower.items(self._ping_s)
+        try:
+            async with aclosing(self._follower.items(self._ping_s)) as items:
+                async for item in items:
+                    await _send(send, frame(item))
+        except Dropped:
+            return
+        except StoreUnavailable as error:
+            log.warning("event stream ended: %s", error.detail)
 
 
 async def _send(send: Send, text: str) -> None:
     await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
+
+
+async def _end(send: Send) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(END_S):
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _disconnected(receive: Receive) -> None:

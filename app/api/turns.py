@@ -2,21 +2,39 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app.api.answers import PROBLEMS, Page, RunAnswer
 from app.api.json_text import JsonResponse
 from app.api.render import page_json, run_json
-from app.api.requests import DEFAULT_LIMIT, After, Bearer, Context, Key, Limit, Opened, limit_of, number, wants_stream
+from app.api.requests import (
+    DEFAULT_LIMIT,
+    After,
+    Bearer,
+    Context,
+    DoorRoute,
+    Key,
+    Limit,
+    Opened,
+    RunId,
+    limit_of,
+    number,
+    wants_stream,
+)
 from app.api.schemas import TurnCreate
 from app.api.sse import EventStream
-from app.conversation.run import LIVE, Run
+from app.conversation.run import LIVE, Run, RunStatus
 from app.turns.acceptance import accept_input
 
-router = APIRouter(prefix="/v1/sessions/{session_id}/turns", tags=["turns"], dependencies=[Bearer], responses=PROBLEMS)
+router = APIRouter(
+    prefix="/v1/sessions/{session_id}/turns",
+    tags=["turns"],
+    dependencies=[Bearer],
+    responses=PROBLEMS,
+    route_class=DoorRoute,
+)
 
-RunId = Annotated[str, Path(max_length=200)]
 _POSTED: dict[int | str, dict[str, Any]] = {
     200: {"model": RunAnswer, "description": "The events (Accept: text/event-stream) or the finished run (wait=true)"},
     202: {"model": RunAnswer, "description": "Accepted; `Location` names the run"},
@@ -36,24 +54,23 @@ async def post_turn(
     """Starts a turn. With `Accept: text/event-stream` the answer is its event stream."""
     run_input = accept_input(turn.content, turn.model, turn.max_tokens, turn.metadata)
     run, first = await services.turns.post(session, run_input, queue, key)
-    location = f"/v1/sessions/{session.id}/turns/{run.id}"
+    headers = {"Location": f"/v1/sessions/{session.id}/turns/{run.id}"}
     if wants_stream(request):
         after = 0 if first is None else first - 1
-        return EventStream(
-            services.turns.follow(session.id, after, run.id, until=run.id), headers={"Location": location}
-        )
+        follower = services.turns.follow(session.id, after, run.id, until=run.id)
+        return EventStream(follower, services.ping_s, headers)
     if wait:
         run = await services.turns.wait(session.id, run.id)
-        return JsonResponse(await _whole(services, run))
-    return JsonResponse(await _whole(services, run), status_code=202, headers={"Location": location})
+    unfinished = not wait or run.status in (RunStatus.QUEUED, RunStatus.RUNNING)
+    return JsonResponse(await _whole(services, run), status_code=202 if unfinished else 200, headers=headers)
 
 
 @router.get("", response_model=Page[RunAnswer])
 async def list_turns(session: Opened, services: Context, after: After = None, limit: Limit = DEFAULT_LIMIT) -> Response:
     size = limit_of(limit)
-    runs = await services.turns.runs.list(session.id, number(after), size)
-    following = runs[-1].turn if len(runs) == size else None
-    return JsonResponse(page_json([await _whole(services, run) for run in runs], following))
+    found = await services.turns.runs.list(session.id, number(after), size + 1)
+    runs, more = found[:size], len(found) > size
+    return JsonResponse(page_json([await _whole(services, run) for run in runs], runs[-1].turn if more else None))
 
 
 @router.get("/{run_id}", response_model=RunAnswer)

@@ -35,8 +35,6 @@ def mint_messages(messages: Sequence[Message], new_id: NewId) -> list[Message]:
     out: list[Message] = []
     for message in messages:
         if message.role == "assistant":
-            if out and out[-1].role == "user":
-                renamed = {}
             content, _ = mint_ids(message.content, used, new_id)
             for old, new in zip(tool_uses(message.content), tool_uses(content), strict=True):
                 renamed.setdefault(old.get("id", ""), deque()).append(new["id"])

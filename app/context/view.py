@@ -83,7 +83,6 @@ def settled(messages: Iterable[Message]) -> list[Message]:
             calls = tool_uses(message.content)
         else:
             out.append(_with(message, settle(calls, message.content) or (EMPTY,)))
-            calls = []
     return out
 
 

@@ -31,7 +31,7 @@ def make_cluster(layout: Layout, binaries: Binaries, account: Account, durable: 
     draft.mkdir(mode=0o700)
     account.own(draft)
     run(account, draft, [binaries.program("initdb"), *_initdb_options(draft, binaries.major, durable)], layout.log)
-    data = inside(draft, binaries.major)
+    data = inside(draft)
     single = ["--single", "-D", data, "-c", "exit_on_error=on", "-c", "log_checkpoints=off", "postgres"]
     run(account, draft, [binaries.program("postgres"), *single], layout.log, f"CREATE DATABASE {DATABASE}\n")
     draft.rename(layout.cluster)
@@ -48,7 +48,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _initdb_options(draft: Path, major: int, durable: bool) -> list[str]:
-    options = ["-D", inside(draft, major), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
+    options = ["-D", inside(draft), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
     options.append("--no-instructions")
     if major >= 17:
         # Case rules of Unicode that depend neither on the machine's locales nor on their updates.

@@ -1,15 +1,17 @@
 """A script, run with nothing of the app imported: becomes another program that dies with its parent.
 
-Arguments: parent's pid, uid, gid, signal at the parent's death, working folder, program, its arguments.
+Arguments: parent's pid, uid, gid, signal at the parent's death, data folder, program, its arguments.
 
 It runs between fork and exec in a process of its own, because Python code in a forked child of a process with threads
-can deadlock. The folder is entered before the privileges are dropped: the account may not be able to reach it by path.
+can deadlock. The folder is opened before the privileges are dropped: the account may not be able to reach it by path,
+but it may enter a folder of its own that is open already.
 """
 
 import ctypes
 import os
 import sys
 
+FOLDER = 9
 PR_SET_PDEATHSIG = 1
 
 
@@ -17,7 +19,8 @@ def main(argv: list[str]) -> None:
     parent, uid, gid, death_signal = map(int, argv[:4])
     folder, *program = argv[4:]
     libc = ctypes.CDLL(None)
-    os.chdir(folder)
+    os.dup2(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), FOLDER, inheritable=True)
+    os.chdir("/")
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(gid)

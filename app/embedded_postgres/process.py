@@ -22,12 +22,9 @@ LEFTOVER_TIMEOUT_S = 60
 LINUX = sys.platform == "linux"
 
 
-def inside(folder: Path, major: int) -> str:
-    """The data directory as its own process names it: a path that needs no right on the folders above it.
-
-    Up to 15 the programs leave their folder for a moment and come back by its full path.
-    """
-    return "/proc/self/cwd" if LINUX and major >= 16 else str(folder)
+def inside(folder: Path) -> str:
+    """The data directory as its own processes name it: a path that needs no right on the folders above it."""
+    return f"/proc/self/fd/{exec_bound.FOLDER}" if LINUX else str(folder)
 
 
 def spawn(
@@ -95,8 +92,7 @@ def occupants(folder: Path) -> set[int]:
 def _works_in(entry: Path, folder: Path) -> bool:
     # A process may end at any moment, and others' processes may not be looked at.
     with suppress(OSError):
-        name = (entry / "comm").read_text().strip()
-        return name in ("postgres", "initdb") and (entry / "cwd").samefile(folder)
+        return (entry / "comm").read_text() == "postgres\n" and (entry / "cwd").samefile(folder)
     return False
 
 

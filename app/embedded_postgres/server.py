@@ -111,7 +111,7 @@ def _start(layout: Layout, settings: Mapping[str, str]) -> subprocess.Popen[byte
     if major is None:
         make_cluster(layout, binaries, account, durable=settings["fsync"] == "on")
     make_socket_folder(layout.socket_folder, account)
-    command = [binaries.program("postgres"), *_options(layout, binaries.major, settings)]
+    command = [binaries.program("postgres"), *_options(layout, settings)]
     with layout.log.open("ab") as log:
         # SIGINT is PostgreSQL's fast shutdown.
         process = spawn(account, layout.cluster, command, signal.SIGINT, log, subprocess.DEVNULL)
@@ -123,8 +123,8 @@ def _start(layout: Layout, settings: Mapping[str, str]) -> subprocess.Popen[byte
     return process
 
 
-def _options(layout: Layout, major: int, settings: Mapping[str, str]) -> list[str]:
-    options = ["-D", inside(layout.cluster, major), "-k", str(layout.socket_folder), "-p", "5432"]
+def _options(layout: Layout, settings: Mapping[str, str]) -> list[str]:
+    options = ["-D", inside(layout.cluster), "-k", str(layout.socket_folder), "-p", "5432"]
     for name, value in settings.items():
         options += ["-c", f"{name}={value}"]
     return options

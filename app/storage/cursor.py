@@ -34,5 +34,5 @@ def decode(cursor: str | None) -> Place:
     try:
         at, _, session_id = base64.urlsafe_b64decode(cursor).decode().partition(" ")
         return datetime.fromisoformat(at).astimezone(UTC), session_id
-    except (binascii.Error, ValueError) as error:
+    except (binascii.Error, ValueError, OverflowError) as error:
         raise InvalidRequest("The cursor in `after` is not one that this server gave.") from error

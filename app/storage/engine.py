@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, cast
 
 import asyncpg
@@ -31,8 +30,12 @@ def create_engine(database_url: str, **options: Any) -> AsyncEngine:
     """Takes any address that libpq does, with or without SQLAlchemy's `+asyncpg`; asyncpg itself reads it."""
     dsn = database_url.replace("+asyncpg://", "://", 1)
     settings = options.pop("server_settings", {"timezone": "UTC"})
-    connect = partial(asyncpg.connect, dsn, timeout=CONNECT_TIMEOUT_S, server_settings=settings)
-    return create_async_engine("postgresql+asyncpg://", async_creator=connect, json_deserializer=loads, **options)
+
+    async def connect() -> asyncpg.Connection:
+        with public_errors():
+            return await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S, server_settings=settings)
+
+    return create_async_engine("postgresql+asyncpg://", async_creator=connect, **options)
 
 
 class Pool:
@@ -47,7 +50,8 @@ class Pool:
             max_overflow=0,
             pool_reset_on_return=None,
         )
-        event.listen(self._engine.sync_engine.pool, "checkout", _replace_closed)
+        event.listen(self._engine.sync_engine, "connect", _set_json_codec)
+        event.listen(self._engine.sync_engine, "checkout", _replace_closed)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[asyncpg.Connection]:
@@ -80,6 +84,13 @@ class Pool:
 
     async def close(self) -> None:
         await self._engine.dispose()
+
+
+def _set_json_codec(connection: Any, record: object) -> None:
+    """Parameters are JSON text already, see `json_text.dumps`; columns come back as values."""
+    connection.run_async(
+        lambda driver: driver.set_type_codec("json", schema="pg_catalog", format="binary", encoder=bytes, decoder=loads)
+    )
 
 
 def _replace_closed(connection: Any, record: object, proxy: object) -> None:

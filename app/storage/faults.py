@@ -6,13 +6,12 @@ from contextlib import contextmanager
 import asyncpg
 from sqlalchemy import exc
 
-from app.errors import Conflict, StoreUnavailable
+from app.errors import Conflict, InvalidRequest, StoreUnavailable
 
 # Sockets, timeouts, no connection free; then the SQLSTATE classes 08, 28, 3D, 53 and 57: refused, shut down, full.
 _UNAVAILABLE = (
     OSError,
     exc.TimeoutError,
-    exc.DBAPIError,
     asyncpg.PostgresConnectionError,
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
@@ -23,10 +22,12 @@ _UNAVAILABLE = (
 
 @contextmanager
 def public_errors() -> Iterator[None]:
-    """Raises StoreUnavailable, and Conflict for a row that exists."""
+    """Raises StoreUnavailable, Conflict for a row that exists, InvalidRequest for what no column can hold."""
     try:
         yield
     except asyncpg.UniqueViolationError as error:
         raise Conflict("What was sent is stored already.") from error
+    except asyncpg.DataError as error:
+        raise InvalidRequest("A value is out of range, or holds a character that cannot be stored.") from error
     except _UNAVAILABLE as error:
         raise StoreUnavailable("The database cannot be reached or does not answer.") from error

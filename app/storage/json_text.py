@@ -8,19 +8,23 @@ import orjson
 from app.conversation.clean import clean_json
 
 _exact = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
+# 2**63 has 19 digits; a run of them is found by turning every digit into 0 and everything else into a blank.
+_LONG = b"0" * 19
+_DIGITS = bytes(ord("0") if chr(byte).isdecimal() else ord(" ") for byte in range(256))
 
 
-def dumps(value: Any) -> str:
+def dumps(value: Any) -> bytes:
     """Raises ValueError for NaN and infinities."""
     try:
         text = orjson.dumps(value)
     except orjson.JSONEncodeError:  # integers beyond 64 bit, lone surrogates
-        return _exact(clean_json(value))
+        return _exact(clean_json(value)).encode()
     # orjson writes NaN as null, and PostgreSQL refuses an escaped NUL as soon as it looks into the text.
     if b"null" in text or b"\\u0000" in text:
-        return _exact(clean_json(value))
-    return text.decode()
+        return _exact(clean_json(value)).encode()
+    return text
 
 
-# orjson would read integers beyond 64 bit as floats.
-loads = json.loads
+def loads(text: bytes) -> Any:
+    # orjson reads integers beyond 64 bit as floats.
+    return json.loads(text) if _LONG in text.translate(_DIGITS) else orjson.loads(text)

@@ -18,7 +18,7 @@ def text_page(data: bytes, offset: int, limit: int) -> str:
     while number <= total and len(shown) < limit:
         line, start = _short_line(data, start, number)
         chars += len(line)
-        if shown and chars > MAX_CHARS:
+        if chars > MAX_CHARS:
             break
         shown.append(line)
         number += 1

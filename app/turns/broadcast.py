@@ -52,12 +52,15 @@ class Broadcast:
         self._subscriptions: defaultdict[str, set[Subscription]] = defaultdict(set)
         self._open: dict[str, OpenMessage] = {}
         self._published: dict[str, int] = {}
+        self._ending = False
 
     @contextmanager
     def subscribe(self, session_id: str, dropped: asyncio.Event) -> Iterator[Subscription]:
         """`dropped` is set when the reader falls behind."""
         opened = self._open.get(session_id)
         subscription = Subscription(opened.snapshot() if opened else None, dropped)
+        if self._ending:
+            dropped.set()
         self._subscriptions[session_id].add(subscription)
         try:
             yield subscription
@@ -101,7 +104,8 @@ class Broadcast:
             reader.offer(item)
 
     def end_all(self) -> None:
-        """Ends every stream, so that the server can stop; readers resume elsewhere."""
+        """Ends every stream, later ones at once, so that the server can stop; readers resume elsewhere."""
+        self._ending = True
         for readers in self._subscriptions.values():
             for reader in readers:
                 reader.dropped.set()

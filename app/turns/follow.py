@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from app.conversation.events import TERMINAL_EVENTS, EventType, Preview, StoredEvent
 from app.ports import EventLog
@@ -32,7 +32,7 @@ class Follower:
         self._ended = False
         self.dropped = asyncio.Event()
 
-    async def items(self, tick_s: float) -> AsyncIterator[StoredEvent | Preview | None]:
+    async def items(self, tick_s: float) -> AsyncGenerator[StoredEvent | Preview | None, None]:
         """None after `tick_s` seconds without anything. Raises Dropped."""
         with self._broadcast.subscribe(self._session_id, self.dropped) as subscription:
             async for event in self._fetch():

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from app.agent.turn import Workbench
 from app.conversation.messages import text_of
@@ -11,7 +12,7 @@ from app.conversation.session import Idempotency, Session
 from app.errors import StoreUnavailable
 from app.ports import Estimator, EventLog, RunStore
 from app.turns.acceptance import check_max_tokens, check_size
-from app.turns.broadcast import Broadcast
+from app.turns.broadcast import Broadcast, Dropped
 from app.turns.follow import Follower
 from app.turns.heartbeat import Heartbeat, OpenStore
 from app.turns.runner import ProfileOf, Runner
@@ -86,9 +87,10 @@ class Turns:
         return Follower(self._events, self._broadcast, session_id, after, run_id, until)
 
     async def wait(self, session_id: str, run_id: str) -> Run:
-        """The run once it is no longer queued or running."""
-        async for _ in self.follow(session_id, 0, run_id, until=run_id).items(POLL_S):
-            pass
+        """The run once it is no longer queued or running; as it stands when the server is about to stop."""
+        with suppress(Dropped):
+            async for _ in self.follow(session_id, 0, run_id, until=run_id).items(POLL_S):
+                pass
         return await self.runs.get(session_id, run_id)
 
     async def cancel(self, session_id: str, run_id: str) -> Run:

@@ -6,8 +6,8 @@ from tests.walls.sources import TESTS, calls, cases, dotted, parsed, python_file
 
 MOCKS = {"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "create_autospec", "patch"}
 MOCKS_PER_TEST = 0.1
-# A wait with a bound fails too.
-EXPECTATIONS = ("raises", "warns", "fail", "wait_for")
+# A wait with a bound fails too, and what is called `check` raises.
+EXPECTATIONS = ("raises", "warns", "fail", "wait_for", "check")
 
 
 def is_mock(name):

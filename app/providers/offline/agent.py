@@ -13,8 +13,10 @@ from app.providers.offline.planner import plan
 from app.providers.offline.report import lead, remarked, report
 from app.providers.offline.standing import Standing, call_id, standing_of
 from app.providers.offline.steps import Plan, Reason
+from app.providers.offline.stream import BYTES_PER_TOKEN
 from app.providers.offline.vocabulary import any_in, words
 
+MOST_QUOTED_BYTES = 9000
 _ASKED = words("ask asked asking say said request requested requests question hỏi nói yêu")
 _MINE = words("i my me mine tôi mình tớ em")
 _FIRST = words("first initially earliest originally đầu")
@@ -30,9 +32,14 @@ def respond(request: ModelRequest) -> Content:
     job = Job(found.steps, standing, frozenset(tool.name for tool in request.tools), language)
     calls = job.next_calls()
     if not calls:
-        return (text_block(report(job, found.remarks)),)
+        return (text_block(report(job, found.remarks, _room(request))),)
     begins = () if standing.outcomes else (text_block(lead(found.steps, language)),)
     return (*begins, *(_block(request, each) for each in calls))
+
+
+def _room(request: ModelRequest) -> int:
+    """Bytes for quoted text: what max_tokens allows, less a share for our own sentences."""
+    return min(MOST_QUOTED_BYTES, request.max_tokens * BYTES_PER_TOKEN * 3 // 4)
 
 
 def _block(request: ModelRequest, placed: Placed) -> dict[str, object]:

@@ -14,7 +14,6 @@ from app.providers.offline.vocabulary import BACK, FILES, INTO, any_in, words
 _EMPTY = words("empty blank rỗng trống")
 _BY = words("with by to into bằng thành sang -> → =>")
 _PLACES = words("in inside within everywhere throughout of trong ở")
-_THINGS = words("notes note poem story code text")
 
 
 def changing_steps(scene: Scene, context: Context) -> Sequence[Step] | Reason:

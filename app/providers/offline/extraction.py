@@ -60,6 +60,8 @@ _OLD_HEADINGS = {
     "## critical context": "context",
 }
 _MOST = 60
+# Marks and ids of calls, which stand with their outcome among what was done.
+_CALLS = ("tool_use", "tool_result", "toolu_", "off_")
 _EDGES = ".,;:!?()[]{}<>\"'`*…"
 
 
@@ -76,7 +78,7 @@ class Extract:
 
 
 def extract(found: Sequence[Utterance]) -> Extract:
-    """The newest come first where room may end: done, blocked, in progress. An earlier summary is carried over once."""
+    """The newest come first where room may end, after the first goal. An earlier summary is carried over once."""
     named = [each for each in found if each.role] or list(found)
     old = _earlier_summary(named)
     spoken = [each for each in named if each.role != "summary"]
@@ -84,10 +86,11 @@ def extract(found: Sequence[Utterance]) -> Extract:
     people = [line for each in spoken if each.role in ("user", "assistant", "") for line in _lines(each)]
     outcomes = list(_outcomes(spoken))
     troubles = [text for text in outcomes if _says(text, _TROUBLE)]
+    successes = [text for text in outcomes if not _says(text, _TROUBLE)]
     return Extract(
-        goal=_once([*old["goal"], *requests]),
+        goal=_once([*(old["goal"] or requests)[:1], *reversed(requests), *old["goal"]]),
         constraints=_once([*old["constraints"], *(line for line in people if _says(line, _LIMITS))]),
-        done=_once([*reversed([text for text in outcomes if text not in set(troubles)]), *old["done"]]),
+        done=_once([*reversed(successes), *old["done"]]),
         in_progress=_once(requests[-1:] or old["in_progress"]),
         blocked=_once([*reversed(troubles), *old["blocked"]]),
         decisions=_once([*old["decisions"], *(line for line in people if _says(line, _DECISIONS))]),
@@ -144,7 +147,7 @@ def _identifiers(spoken: Sequence[Utterance], old: Sequence[str]) -> list[str]:
 
 
 def _is_identifier(word: str) -> bool:
-    if not 3 <= len(word) <= 160:
+    if not 3 <= len(word) <= 160 or word.startswith(_CALLS):
         return False
     if word.startswith(("http://", "https://")) or (word.startswith("/") and word[1].isalpha()):
         return True

@@ -75,13 +75,15 @@ class Job:
                 yield Placed(number, part, call)
 
     def _next_steps(self) -> Iterator[int]:
-        open_steps: list[Step] = []
+        begun: dict[int, Step] = {}
         for number, step in enumerate(self.steps):
+            if step.source in begun:
+                return
             if not any(True for _ in self._calls(number)):
                 continue
-            if open_steps and not _independent(step, open_steps):
+            if begun and not _independent(step, list(begun.values())):
                 return
-            open_steps.append(step)
+            begun[number] = step
             yield number
 
 
@@ -90,8 +92,6 @@ def _written(placed: Sequence[Placed]) -> int:
 
 
 def _independent(step: Step, others: Sequence[Step]) -> bool:
-    if step.source is not None:
-        return False
     if step.kind not in CHANGING:
         return all(other.kind not in CHANGING for other in others)
     return all(other.kind in CHANGING and other.path != step.path for other in others)

@@ -21,6 +21,8 @@ _FIRST, _LAST = words("first top head đầu"), words("last final bottom tail cu
 _SEEKING = words(
     "does do did appear appears appearing occur occurs there are is is in the word từ chữ chuỗi xuất hiện có"
 )
+_THAT_HOLD = words("containing contain contains mentioning mention mentions for chứa")
+_FAR = 5  # how soon `files containing` or `notes.md for` stands before what is sought
 _AFTERTHOUGHT = words("defined mentioned used located found appear appears occur occurs ở đâu nào xuất hiện")
 
 
@@ -40,7 +42,8 @@ def reading_steps(scene: Scene, context: Context) -> Sequence[Step] | Reason:
 
 def _show(scene: Scene, context: Context) -> Sequence[Step] | Reason:
     """`list` and `show`: a folder's names, or a file's text when a file is named."""
-    if scene.files or (any_in(scene.rest, BACK) and context.last and not any_in(scene.rest, FILES)):
+    named = any(path_file(each) for each in scene.files)
+    if named or (not scene.files and any_in(scene.rest, BACK) and context.last and not any_in(scene.rest, FILES)):
         return _read(scene, context)
     return [Step(Kind.LIST, each.path, folder=True) for each in scene.targets] or [
         Step(Kind.LIST, WORKSPACE, folder=True)
@@ -117,8 +120,8 @@ def _sought(scene: Scene, context: Context) -> str:
     if scene.literals:
         return scene.literals[0].text.strip("\n")
     rest = scene.rest
-    place = _place(rest)
-    found = regions.bare(rest[:place])
+    start = max((at + 1 for at, token in enumerate(rest[:_FAR]) if token in _THAT_HOLD), default=0)
+    found = regions.bare(rest[start : start + _place(rest[start:])])
     if not found:
         after = max((each.at + 1 - scene.verb.end for each in scene.targets), default=len(rest))
         found = regions.bare(rest[max(0, after) :])
@@ -181,7 +184,8 @@ def _summarize(scene: Scene, context: Context) -> Sequence[Step] | Reason:
     if scene.targets:
         return [Step(Kind.SUMMARIZE, each.path, each.folder or not path_file(each)) for each in scene.targets]
     if context.last and not scene.means_folder():
-        return [Step(Kind.SUMMARIZE, context.last)]
+        paths = context.files if _them(scene.rest) and context.files else [context.last]
+        return [Step(Kind.SUMMARIZE, path) for path in paths]
     return [Step(Kind.SUMMARIZE, WORKSPACE, folder=True)]
 
 

@@ -4,8 +4,8 @@ from app.providers.offline.language import Language
 
 _INTRO_EN = (
     "I am hango's offline helper: a small program with fixed rules, not a language model. "
-    "I work on this session's files: list, read, search, write, append, replace text, count (lines, words, characters, files), "
-    "and summarize by extraction. "
+    "I work on this session's files: list, read, search, write, append, replace text, count (lines, words, characters, "
+    "files), and summarize by extraction. "
     'For example: "list the files, write notes.md with three lines, read it back". '
     "For a real model, set ANTHROPIC_API_KEY and start the server again."
 )
@@ -21,7 +21,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "lead": ("I will {steps}.", "Tôi sẽ {steps}."),
     "and": (" and ", " và "),
     "do.list": ("list {path}", "liệt kê {path}"),
-    "do.locate": ("look for {path}", "tìm tệp trong {path}"),
+    "do.locate": ("look for a file in {path}", "tìm tệp trong {path}"),
     "do.read": ("read {path}", "đọc {path}"),
     "do.search": ("search {path}", "tìm trong {path}"),
     "do.write": ("write {path}", "ghi {path}"),
@@ -73,7 +73,6 @@ _TABLE: dict[str, tuple[str, str]] = {
         "{path}: {counts} in its first {lines} of {total} lines, which is all I read.",
         "{path}: {counts} trong {lines} dòng đầu trên tổng số {total} dòng; tôi chỉ đọc đến đó.",
     ),
-    "sum": ("Together: {counts}.", "Tổng cộng: {counts}."),
     "not_read": ("{count} further file(s) were not read.", "Còn {count} tệp nữa chưa được đọc."),
     "digest": ("{path}: {lines} line(s), {words} word(s).", "{path}: {lines} dòng, {words} từ."),
     "digest_part": (
@@ -90,6 +89,10 @@ _TABLE: dict[str, tuple[str, str]] = {
     "which_text": (
         "Which text is meant by {part}? Please put it in quotes.",
         "{part} nói về đoạn chữ nào? Hãy đặt nó trong dấu ngoặc kép.",
+    ),
+    "too_many": (
+        "I take no more than 40 steps at a time; the rest of the request was left undone.",
+        "Tôi chỉ làm tối đa 40 bước một lần; phần còn lại của yêu cầu chưa được làm.",
     ),
     "asked_first": (
         "The first thing you asked, as far as I can see: {text}",

@@ -11,7 +11,7 @@ from app.providers.offline.steps import Kind, Plan, Reason, Remark, Step
 from app.providers.offline.verbs import WRITING, Action
 from app.providers.offline.vocabulary import NEGATIONS, POLITE, STOPS, any_in
 
-MAX_STEPS = 40
+MAX_STEPS = 40  # named in the phrases
 # Looking is refused only by a word right before it: `I do not know what is in notes.md` asks to look.
 _NEGATION_REACH = 2
 
@@ -20,9 +20,13 @@ def plan(text: str, tokens: list[Token], language: Language, last: str | None) -
     context = Context(text, language, last)
     remarks: list[Remark] = []
     for clause in Splitter(text, tokens, language).split():
+        if len(context.steps) > MAX_STEPS:
+            break
         reason = _take(clause, context)
-        if reason and len(context.steps) < MAX_STEPS:
+        if reason and len(remarks) < MAX_STEPS:
             remarks.append(Remark(reason, _quoted(clause, text)))
+    if len(context.steps) > MAX_STEPS:
+        remarks.append(Remark(Reason.TOO_MANY, ""))
     return Plan(tuple(context.steps[:MAX_STEPS]), tuple(remarks))
 
 

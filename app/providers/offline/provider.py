@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from app.conversation.messages import Content, text_block
 from app.conversation.reply import StreamItem, UsageSeen
@@ -22,10 +22,12 @@ class OfflineProvider:
     name = "offline"
     capabilities = Capabilities()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamItem]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         input_tokens = _input_tokens(request)
         yield UsageSeen(Usage(input=input_tokens, calls=1))
-        for item in stream_items(_answer(request), input_tokens, request.max_tokens):
+        # A request of the whole window takes half a second to read; other sessions go on meanwhile.
+        content = await asyncio.to_thread(_answer, request)
+        for item in stream_items(content, input_tokens, request.max_tokens):
             yield item
             await asyncio.sleep(0)
 

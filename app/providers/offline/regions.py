@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from app.providers.offline.lexer import Token, TokenKind
+from app.providers.offline.lexer import Token
 from app.providers.offline.paths import Target
 from app.providers.offline.verbs import says
-from app.providers.offline.vocabulary import FILES, INSIDE, INTO, STOPS, Words, number, words
+from app.providers.offline.vocabulary import FILES, INSIDE, INTO, Words, number, words
 
-_ARTICLES = words("a an the some my our one for any all every each of that where một bài các những mọi tất cả cái có")
+_ARTICLES = words("a an the some my our for any all every each of that where một bài các những mọi tất cả cái có")
 _NOUNS = words(
     """
     line lines text texts word words phrase string term content contents occurrence occurrences mention
@@ -84,7 +84,7 @@ def given(tokens: Sequence[Token]) -> Sequence[Token]:
     """The text itself; nothing when the words only describe what the text should be, like `a poem about rain`."""
     rest = bare(tokens)
     introduced = tokens[: len(tokens) - len(rest)]
-    if not rest or rest[0] in _DESCRIBED or number(rest[0]) is not None:
+    if not rest or rest[0] in _DESCRIBED or line_count(tokens) is not None:
         return ()
     return rest if not introduced or any(token in _NOUNS for token in introduced) else ()
 
@@ -107,7 +107,3 @@ def line_count(tokens: Sequence[Token]) -> int | None:
 
 def first_of(tokens: Sequence[Token], start: int, some: Words) -> int | None:
     return next((at for at in range(start, len(tokens)) if tokens[at] in some), None)
-
-
-def is_word(token: Token) -> bool:
-    return token.kind is TokenKind.WORD and token not in STOPS

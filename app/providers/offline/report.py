@@ -12,7 +12,6 @@ from app.providers.offline.results import Page, is_binary, page_of
 from app.providers.offline.standing import Outcome
 from app.providers.offline.steps import Kind, Remark, Step
 
-SHOWN_CHARS = 6000
 _FIRST_WRITE = {Kind.WRITE: 0, Kind.APPEND: APPEND_LOOKS}
 
 
@@ -25,9 +24,9 @@ def doing(step: Step, language: Language) -> str:
     return say(language, f"do.{step.kind}", path=step.path)
 
 
-def report(job: Job, remarks: Sequence[Remark]) -> str:
-    room = SHOWN_CHARS // max(1, len(job.steps))
-    parts = [_step_report(job, number, room) for number in range(len(job.steps))]
+def report(job: Job, remarks: Sequence[Remark], room: int) -> str:
+    """`room`: bytes for quoted text, shared evenly by the steps."""
+    parts = [_step_report(job, number, room // len(job.steps)) for number in range(len(job.steps))]
     return "\n\n".join([*parts, *remarked(remarks, job.language)])
 
 
@@ -111,7 +110,8 @@ def _head(path: str, page: Page, language: Language) -> str:
 
 
 def _within(text: str, room: int, language: Language) -> str:
-    return text if len(text) <= room else f"{text[:room]}\n{say(language, 'cut')}"
+    data = text.encode()
+    return text if len(data) <= room else f"{data[:room].decode(errors='ignore')}\n{say(language, 'cut')}"
 
 
 def _longest_run(text: str) -> int:

@@ -17,7 +17,6 @@ class Kind(StrEnum):
 
 
 CHANGING = frozenset({Kind.WRITE, Kind.APPEND, Kind.REPLACE})
-UNITS = ("files", "lines", "words", "characters", "occurrences")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,7 @@ class Reason(StrEnum):
     FORBIDDEN = "forbidden"
     WHICH_FILE = "which_file"
     WHICH_TEXT = "which_text"
+    TOO_MANY = "too_many"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ TITLE = "# Conversation summary"
 _NONE = "- none recorded"
 _ENTRY_CHARS = 400
 # A summary must be smaller than what it replaces and stay below a cap of some 1,500 tokens, however much is allowed.
-_MOST_BYTES, _LEAST_BYTES, _SHARE_OF_SOURCE = 2700, 700, 3
+_MOST_BYTES, _LEAST_BYTES, _SHARE_OF_SOURCE = 2700, 700, 2
 
 # Heading, field of the extract, share of the room.
 _SECTIONS = (
@@ -44,10 +44,14 @@ def _frame_size() -> int:
 
 def _written(found: Extract, room: int) -> str:
     lines = [TITLE]
+    spare = 0
     for heading, field, share in _SECTIONS:
         lines += ["", heading]
         if field:
-            lines += _entries(getattr(found, field), int(room * share)) or [_NONE]
+            allowed = spare + int(room * share)
+            entries = _entries(getattr(found, field), allowed)
+            spare = allowed - sum(len(entry.encode()) + 1 for entry in entries)
+            lines += entries or [_NONE]
     return "\n".join(lines) + "\n"
 
 

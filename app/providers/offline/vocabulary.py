@@ -10,7 +10,7 @@ _POLITE = """
     finally and only so ok okay hi hello hey dear just kindly help go ahead tell give again i'd i'll want
     should must after that afterwards second third lastly with for yes well thanks thank - * • – hãy xin làm
     ơn giúp tôi mình bạn em anh cho vui lòng có thể nhờ được và rồi sau đó tiếp theo cuối cùng trước tiên đầu
-    tiên thì hộ giùm dùm muốn cần bây giờ chào nữa chỉ với xong đi ạ nhé
+    tiên thì hộ giùm dùm muốn cần bây giờ chào cảm ai là nữa chỉ với xong đi ạ nhé
 """
 _NEGATIONS = "don't dont not never without cannot can't won't đừng không chưa"
 _CONNECTORS = "and then next finally afterwards & plus và rồi sau xong tiếp cuối"
@@ -25,7 +25,7 @@ _FILES = "file files document documents tệp tập tin"
 _FOLDERS = "folder folders directory directories dir thư mục workspace"
 _EVERY = "all every each everything tất cả mọi từng toàn bộ"
 _INTO = "to into as vào ra sang thành"
-_INSIDE = "in inside within under across from of trong ở tại từ của"
+_INSIDE = "in inside within under across from of trong ở tại của"
 
 
 @dataclass(frozen=True, slots=True)

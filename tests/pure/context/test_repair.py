@@ -21,7 +21,7 @@ def broken(transcript: list[Message]) -> tuple[int, str] | None:
     return None
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(messages())
 def test_a_repaired_transcript_is_legal_and_repairing_it_again_does_nothing(transcript: list[Message]):
     before = serialized(transcript)
@@ -103,6 +103,12 @@ def test_neighbours_of_one_role_and_results_in_any_order_are_legal(transcript: l
             1,
             "text after tool_use",
             [user("a"), assistant("late", call_block("t1")), user(answer("t1"))],
+        ),
+        (
+            [user("a"), user("b"), BATCH],
+            2,
+            "2 of 2 tool_use ids",
+            [user("a"), user("b"), BATCH, user(answer("t1", INTERRUPTED, True), answer("t2", INTERRUPTED, True))],
         ),
         ([user("a", " "), assistant("b")], 0, "text is blank", [user("a"), assistant("b")]),
         ([user(" "), assistant("b", "")], 0, "text is blank", [Message("user", (EMPTY,)), assistant("b")]),

@@ -33,6 +33,7 @@ def test_an_assistant_message_may_end_a_request_only_when_it_is_continued():
         ([user("a"), assistant("x", answer("t1")), user("b")], 1, "tool_result in an assistant message"),
         ([user("a"), assistant(call_block("t1"), "late"), user(answer("t1"))], 1, "content.1: text after tool_use"),
         ([user("a"), BATCH, user(answer("t1"), "b", answer("t2"))], 2, "content.2: tool_result after other blocks"),
+        ([user("a"), assistant(call_block("t1")), user("b", answer("t1"))], 2, "content.1: tool_result after"),
         ([user("a"), BATCH, user(answer("t1"))], 1, "1 of 2 tool_use ids have no tool_result in the next message"),
         ([user("a"), BATCH, user("b"), assistant("c"), user(answer("t1"))], 1, "2 of 2 tool_use ids"),
         ([user("a"), BATCH, user(answer("t2"), answer("t1"))], 2, "not in call order"),

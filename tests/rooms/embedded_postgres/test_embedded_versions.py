@@ -23,10 +23,10 @@ def test_data_of_a_version_without_programs_is_refused_with_both_versions_and_a_
         start(data_dir)
 
 
-def test_data_of_another_version_is_opened_by_the_machines_programs_of_that_version(public: Path, start: Start) -> None:
+def test_data_of_another_version_is_opened_by_the_machines_programs_of_that_version(place: Path, start: Start) -> None:
     other = _other_programs()
-    make_cluster(Layout(public), other, choose_account(public / "postgres"), durable=False)
-    assert psql(start(public), "SHOW server_version").startswith(f"{other.major}.")
+    make_cluster(Layout(place), other, choose_account(place / "postgres"), durable=False)
+    assert psql(start(place), "SHOW server_version").startswith(f"{other.major}.")
 
 
 def test_the_python_layer_of_the_wheel_is_never_run(place: Path) -> None:

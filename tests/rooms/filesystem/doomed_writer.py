@@ -41,8 +41,9 @@ async def try_everything(files):
 
 
 def leave_privileges(root):
-    """As root no permission bit binds; the folder is entered first, since its parents are private."""
-    os.chdir(root)
+    """As root no permission bit binds. The folder is entered first, since its parents are private, and in a thread, so
+    that all modules are loaded that a thread needs: the library's files may be private too."""
+    asyncio.run(asyncio.to_thread(os.chdir, root))
     os.chmod(".", 0o555)
     if os.getuid() == 0:
         os.setgroups([])
@@ -53,7 +54,6 @@ def leave_privileges(root):
 def main(mode, root):
     files = LocalFiles(Path(root))
     if mode == "forbidden":
-        asyncio.run(told(files.check()))
         leave_privileges(root)
         files = LocalFiles(Path())
     if mode in ("write", "fsync", "replace"):

@@ -1,6 +1,7 @@
 """A write that cannot be done says so without a host path, and leaves the old content whole."""
 
 import asyncio
+import fcntl
 import os
 import shutil
 import subprocess
@@ -84,7 +85,9 @@ async def test_a_full_disk_leaves_the_old_content_and_nothing_else(mountable):
 
 
 async def test_a_read_only_disk_is_unavailable(mountable):
-    lines = 'mount -t tmpfs none "$1"; child limit; mount -o remount,ro "$1"; child full; cat "$1/ses_1/workspace/a"'
+    lines = (
+        'mount -t tmpfs none "$1"; child limit; mount -o remount,bind,ro "$1"; child full; cat "$1/ses_1/workspace/a"'
+    )
     code, told, errors = await in_namespace(lines, mountable)
     assert (code, errors) == (0, "")
     assert told[3:6] == ["store_unavailable: The disk of the session files is read-only."] * 3
@@ -98,14 +101,42 @@ async def test_a_root_that_cannot_be_made_is_unavailable(tmp_path):
     assert str(tmp_path) not in failed.value.detail
 
 
-async def test_a_cancelled_write_is_over_when_its_caller_goes_on(local):
-    data = bytes(8_000_000)
-    task = asyncio.create_task(local.write("ses_1", PATH, data))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+def waits_for(file):
+    locks = Path("/proc/locks").read_text().splitlines()
+    return any("-> FLOCK" in line and f":{file.stat().st_ino} " in line for line in locks)
+
+
+@pytest.fixture
+async def held(local, tmp_path):
+    """An append that waits because somebody else is appending: (its task, the other one's file)."""
+    if sys.platform != "linux":
+        pytest.skip("only Linux shows who waits for a lock")
+    await local.append("ses_1", PATH, b"one\n")
+    file = tmp_path / "files" / "ses_1" / "workspace" / "a"
+    with file.open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        task = asyncio.create_task(local.append("ses_1", PATH, b"three\n"))
+        while not task.done() and not waits_for(file):  # noqa: ASYNC110 - the kernel sets no event
+            await asyncio.sleep(0)
+        yield task, other
+
+
+async def test_an_append_waits_for_another_process_that_appends(local, held):
+    task, other = held
+    assert not task.done()
+    other.write(b"two\n")
+    other.close()
+    await task
+    assert await local.read("ses_1", PATH) == b"one\ntwo\nthree\n"
+
+
+async def test_a_cancelled_caller_goes_on_only_when_its_change_is_over(local, held):
+    task, other = held
     task.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not task.done()
+    other.close()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await local.write("ses_1", PATH, b"later")
-    assert await local.read("ses_1", PATH) == b"later"
-    assert [info.size for info in await local.list("ses_1", "/")] == [5]
+    assert await local.read("ses_1", PATH) == b"one\nthree\n"

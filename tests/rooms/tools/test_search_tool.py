@@ -1,5 +1,6 @@
 import asyncio
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
@@ -10,15 +11,17 @@ from app.tools.search_files import MAX_BYTES, MAX_FILES, MAX_MATCHES, MAX_SECOND
 
 @dataclass
 class SteppingClock:
-    """Every look at it takes `step` seconds."""
+    """Every look at it takes `step` seconds; knows the threads that looked."""
 
     step: float
     time: float = 0.0
+    readers: set[int] = field(default_factory=set)
 
     def now(self):
         return datetime(2026, 1, 1, tzinfo=UTC)
 
     def monotonic(self):
+        self.readers.add(threading.get_ident())
         self.time += self.step
         return self.time
 
@@ -98,16 +101,13 @@ async def test_the_time_is_bounded_inside_a_file_too(files):
     assert not any(line.startswith("/workspace/b") for line in lines)
 
 
-async def test_a_hard_search_leaves_the_event_loop_free(run, files):
-    """The worst case for this engine; a loop that is held up would not tick."""
-    await fill(files, a=b"a" * 200_000)
-    search = asyncio.create_task(run("search_files", pattern="(a?){100}a{100}z"))
-    ticks = 0
-    while not search.done():
-        await asyncio.sleep(0)
-        ticks += 1
-    assert (await search).content == "No line matches."
-    assert ticks > 100
+async def test_matching_happens_outside_the_event_loops_thread(files):
+    await fill(files, a=b"a\n" * 100_000)
+    clock = SteppingClock(step=0)
+    search = SearchFiles(files, clock)
+    await search.run(ToolRequest("ses_1", "run_1", "toolu_1", "search_files", {"pattern": "b"}))
+    assert len(clock.readers) == 2
+    assert threading.get_ident() in clock.readers
 
 
 async def test_the_pattern_that_once_blocked_the_loop_answers_at_once(run, files):

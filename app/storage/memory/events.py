@@ -1,0 +1,22 @@
+"""The events in memory, kept as readers see them."""
+
+from collections.abc import Mapping, Sequence
+
+from app.conversation.events import StoredEvent
+from app.storage.memory.state import MemoryState
+
+
+class MemoryEvents:
+    """Implements `ports.EventLog`."""
+
+    def __init__(self, state: MemoryState) -> None:
+        self._state = state
+
+    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Sequence[StoredEvent]:
+        room = self._state.rooms.get(session_id)
+        events = room.events[seq:] if room else []
+        return [event for event in events if run_id in (None, event.run_id)][:limit]
+
+    async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
+        rooms = self._state.rooms
+        return {session_id: len(rooms[session_id].events) for session_id in session_ids if session_id in rooms}

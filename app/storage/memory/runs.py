@@ -1,0 +1,141 @@
+"""Runs in memory: the same fences, numbers and order of turns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from app.conversation.events import EventType, StoredEvent
+from app.conversation.run import Lease, NewRun, Run, RunStatus, Step, Written
+from app.conversation.session import Idempotency
+from app.errors import LeaseLost, NotFound, SessionBusy
+from app.ports import Beginning, Plan, Renewal, Taken
+from app.storage.memory.state import MemoryState, Room
+from app.storage.memory.steps import apply, beginning_calls, kept, prepare
+
+_WORK = {EventType.MESSAGE_USER, EventType.MESSAGE_ASSISTANT, EventType.TOOL_STARTED, EventType.TOOL_COMPLETED}
+
+
+class MemoryRuns:
+    """Implements `ports.RunStore`."""
+
+    def __init__(self, state: MemoryState, lease_s: float) -> None:
+        self._state = state
+        self._lease = timedelta(seconds=lease_s)
+
+    async def accept(self, run: NewRun, queue: bool, key: Idempotency | None) -> tuple[Run, Sequence[StoredEvent]]:
+        if (made := self._state.known(key)) is not None:
+            return await self.get(run.session_id, made), ()
+        room = self._state.room(run.session_id)
+        if room.live() and not queue:
+            raise SessionBusy(room.live()[0].id)
+        self._state.keep(key, run.id)
+        at = self._state.clock.now()
+        room.runs[run.id] = added = Run(
+            id=run.id,
+            session_id=run.session_id,
+            turn=len(room.runs) + 1,
+            kind=run.kind,
+            status=RunStatus.QUEUED,
+            input=replace(run.input, content=tuple(kept(run.input.content)), metadata=kept(run.input.metadata)),
+            model=run.model,
+            state={},
+            usage={},
+            stop_reason=None,
+            error=None,
+            cancel_requested=False,
+            created_at=at,
+            ended_at=None,
+        )
+        event = StoredEvent(
+            len(room.events) + 1, EventType.TURN_QUEUED, run.session_id, run.id, at, {"turn": added.turn}
+        )
+        room.events.append(event)
+        return added, (event,)
+
+    async def start(self, session_id: str, owner: str, plan: Plan) -> Taken | None:
+        room = self._state.rooms.get(session_id)
+        if room is None or not room.live() or not room.free():
+            return None
+        run = min(room.live(), key=lambda run: (run.id not in room.started, run.turn))
+        taken = self._own(room, run, owner, 0, plan)
+        room.started.add(run.id)
+        return taken
+
+    async def take_over(self, owner: str, plan: Plan) -> Taken | None:
+        now = self._state.clock.now()
+        expired = [room for room in self._state.rooms.values() if room.lease_until and room.lease_until < now]
+        for room in expired:
+            run = room.runs[room.running or ""]
+            step = max((e.seq for e in room.events if e.run_id == run.id and e.type in _WORK), default=0)
+            before, count = room.deaths.get(run.id, (0, 0))
+            deaths = count + 1 if step == before else 1
+            taken = self._own(room, run, owner, deaths, plan)
+            room.deaths[run.id] = (step, deaths)
+            return taken
+        return None
+
+    def _own(self, room: Room, run: Run, owner: str, deaths: int, plan: Plan) -> Taken:
+        run = replace(run, status=RunStatus.RUNNING)
+        beginning = Beginning(
+            replace(room.shown(), status="running"), run, room.messages[-2:], beginning_calls(room), deaths
+        )
+        step = prepare(self._state, room, plan(beginning))
+        room.generation += 1
+        room.running = run.id
+        room.runs[run.id] = run
+        at = self._state.clock.now()
+        room.lease_until = at + self._lease
+        lease = Lease(run.session_id, run.id, room.generation, owner)
+        return Taken(lease, beginning, apply(room, lease, step, at), step.closing is not None)
+
+    async def write(self, lease: Lease, step: Step) -> Written:
+        room = self._state.rooms.get(lease.session_id)
+        if room is None or not _holds(room, lease):
+            raise LeaseLost
+        return apply(room, lease, prepare(self._state, room, step), self._state.clock.now())
+
+    async def renew(self, leases: Sequence[Lease]) -> Renewal:
+        rooms = {lease: self._state.rooms.get(lease.session_id) for lease in leases}
+        held = {lease: room for lease, room in rooms.items() if room is not None and _holds(room, lease)}
+        for room in held.values():
+            room.lease_until = self._state.clock.now() + self._lease
+        asked = {lease.run_id for lease, room in rooms.items() if room and room.runs[lease.run_id].cancel_requested}
+        return Renewal(frozenset(lease.run_id for lease in rooms if lease not in held), frozenset(asked))
+
+    async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
+        run = await self.get(session_id, run_id)
+        room = self._state.room(session_id)
+        if run not in room.live():
+            return run, ()
+        at = self._state.clock.now()
+        run = replace(run, cancel_requested=True)
+        events: list[StoredEvent] = []
+        if run.status is RunStatus.QUEUED:
+            run = replace(run, status=RunStatus.CANCELLED, ended_at=at)
+            events.append(StoredEvent(len(room.events) + 1, EventType.TURN_CANCELLED, session_id, run_id, at, {}))
+            room.session = replace(room.session, updated_at=at)
+        room.runs[run_id] = run
+        room.events += events
+        return run, tuple(events)
+
+    async def get(self, session_id: str, run_id: str) -> Run:
+        run = self._state.room(session_id).runs.get(run_id)
+        if run is None:
+            raise NotFound
+        return run
+
+    async def list(self, session_id: str, after: int, limit: int) -> Sequence[Run]:
+        room = self._state.rooms.get(session_id)
+        return [run for run in room.runs.values() if run.turn > after][:limit] if room else []
+
+    async def queued_sessions(self) -> Sequence[str]:
+        ready = [room for room in self._state.rooms.values() if room.live() and room.free()]
+        return [room.session.id for room in sorted(ready, key=lambda room: room.live()[0].created_at)]
+
+    async def live(self, session_id: str) -> Mapping[str, RunStatus]:
+        room = self._state.rooms.get(session_id)
+        return {run.id: run.status for run in room.live()} if room else {}
+
+
+def _holds(room: Room, lease: Lease) -> bool:
+    return room.generation == lease.generation and room.running == lease.run_id

@@ -1,0 +1,86 @@
+"""Sessions in memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from app.conversation.run import NewMessage
+from app.conversation.session import Idempotency, NewSession, Session
+from app.errors import NotFound, SessionBusy
+from app.ports import Page
+from app.storage import cursor
+from app.storage.imported import imported_calls
+from app.storage.memory.state import MemoryState, Room
+from app.storage.memory.steps import kept
+from app.storage.rendering import as_stored
+
+
+class MemorySessions:
+    """Implements `ports.SessionStore`."""
+
+    def __init__(self, state: MemoryState) -> None:
+        self._state = state
+
+    async def create(
+        self, session: NewSession, messages: Sequence[NewMessage], key: Idempotency | None
+    ) -> tuple[Session, bool]:
+        if (made := self._state.known(key)) is not None:
+            return await self.get(session.tenant, made), False
+        messages = [replace(message, content=tuple(kept(message.content))) for message in messages]
+        calls = list(imported_calls(messages))
+        self._state.claim_ids(None, messages, calls)
+        self._state.keep(key, session.id)
+        at = self._state.clock.now()
+        self._state.rooms[session.id] = room = Room(
+            Session(
+                id=session.id,
+                tenant=session.tenant,
+                title=session.title,
+                system=tuple(kept(session.system)),
+                model=session.model,
+                settings=session.settings,
+                status="idle",
+                usage={},
+                last_input_tokens=0,
+                compactions=0,
+                created_at=at,
+                updated_at=at,
+            ),
+            messages=[as_stored(message, seq, None, at) for seq, message in enumerate(messages, 1)],
+            calls={(call.message_seq, call.index): call for call in calls},
+        )
+        return room.shown(), True
+
+    async def get(self, tenant: str, session_id: str) -> Session:
+        return self._room(tenant, session_id).shown()
+
+    def _room(self, tenant: str, session_id: str) -> Room:
+        room = self._state.room(session_id)
+        if room.session.tenant != tenant:
+            raise NotFound
+        return room
+
+    async def list(self, tenant: str, after: str | None, limit: int) -> Page[Session]:
+        start = cursor.decode(after)
+        shown = [room.shown() for room in self._state.rooms.values() if room.session.tenant == tenant]
+        found = sorted((s for s in shown if cursor.place_of(s) > start), key=cursor.place_of)
+        return cursor.page(found[: limit + 1], limit)
+
+    async def update(
+        self, tenant: str, session_id: str, title: str | None, metadata: Mapping[str, object] | None, model: str | None
+    ) -> Session:
+        room = self._room(tenant, session_id)
+        settings = room.session.settings
+        room.session = replace(
+            room.session,
+            title=room.session.title if title is None else title,
+            settings=settings if metadata is None else replace(settings, metadata=kept(metadata)),
+            model=room.session.model if model is None else model,
+            updated_at=self._state.clock.now(),
+        )
+        return room.shown()
+
+    async def delete(self, tenant: str, session_id: str) -> None:
+        room = self._room(tenant, session_id)
+        if room.live():
+            raise SessionBusy(room.live()[0].id)
+        del self._state.rooms[session_id]

@@ -1,0 +1,88 @@
+"""What the twins share. A method does not wait between its first look and its last change: each is a transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from app.conversation.events import StoredEvent
+from app.conversation.messages import StoredMessage
+from app.conversation.run import LIVE, NewMessage, Run, RunStatus, ToolCall
+from app.conversation.session import Idempotency, Session
+from app.errors import Conflict, IdempotencyMismatch, NotFound
+from app.ports import Clock
+
+KEYS_LIVE = timedelta(hours=24)
+
+
+@dataclass(slots=True)
+class Room:
+    """A session and all that hangs on it. `deaths`: by run, the step where its owners died and how many did."""
+
+    session: Session
+    messages: list[StoredMessage] = field(default_factory=list)
+    calls: dict[tuple[int, int], ToolCall] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    events: list[StoredEvent] = field(default_factory=list)
+    generation: int = 0
+    running: str | None = None
+    lease_until: datetime | None = None
+    started: set[str] = field(default_factory=set)
+    deaths: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def live(self) -> list[Run]:
+        return [run for run in self.runs.values() if run.status in LIVE]
+
+    def free(self) -> bool:
+        return all(run.status is RunStatus.QUEUED for run in self.live())
+
+    def shown(self) -> Session:
+        """With the status that follows from its live runs."""
+        statuses = {run.status for run in self.live()}
+        if not statuses:
+            return self.session
+        waiting = RunStatus.WAITING in statuses and RunStatus.RUNNING not in statuses
+        return replace(self.session, status="waiting" if waiting else "running")
+
+
+class MemoryState:
+    """Implements `ports.Database` too."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.rooms: dict[str, Room] = {}
+        self.message_ids: set[str] = set()
+        self._keys: dict[tuple[str, str, str], tuple[str, str, datetime]] = {}
+
+    async def check(self) -> None: ...
+
+    def room(self, session_id: str) -> Room:
+        """Raises NotFound."""
+        if session_id not in self.rooms:
+            raise NotFound
+        return self.rooms[session_id]
+
+    def known(self, key: Idempotency | None) -> str | None:
+        """What the key stands for. Raises IdempotencyMismatch."""
+        kept = key and self._keys.get((key.tenant, key.path, key.key))
+        if not key or not kept or kept[2] < self.clock.now() - KEYS_LIVE:
+            return None
+        if kept[0] != key.body_hash:
+            raise IdempotencyMismatch
+        return kept[1]
+
+    def keep(self, key: Idempotency | None, resource: str) -> None:
+        if key is not None:
+            self._keys[key.tenant, key.path, key.key] = (key.body_hash, resource, self.clock.now())
+
+    def claim_ids(self, room: Room | None, messages: Sequence[NewMessage], calls: Sequence[ToolCall]) -> None:
+        """Raises Conflict for a message or call that is stored already."""
+        ids = [message.id for message in messages]
+        used = {call.tool_use_id for call in room.calls.values()} if room else set()
+        calls_ids = [call.tool_use_id for call in calls]
+        if (
+            self.message_ids & set(ids)
+            or used & set(calls_ids)
+            or len({*ids}) + len({*calls_ids}) < len(ids + calls_ids)
+        ):
+            raise Conflict("What was sent is stored already.")
+        self.message_ids |= set(ids)

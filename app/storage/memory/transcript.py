@@ -1,0 +1,32 @@
+"""The transcript in memory."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.conversation.messages import StoredMessage
+from app.conversation.run import ToolCall
+from app.storage.memory.state import MemoryState
+
+
+class MemoryTranscript:
+    """Implements `ports.TranscriptStore`."""
+
+    def __init__(self, state: MemoryState) -> None:
+        self._state = state
+
+    async def load(self, session_id: str) -> Sequence[StoredMessage]:
+        room = self._state.rooms.get(session_id)
+        return list(room.messages) if room else []
+
+    async def page(self, session_id: str, after: int, limit: int) -> Sequence[StoredMessage]:
+        return [message for message in await self.load(session_id) if message.seq > after][:limit]
+
+    async def calls(self, session_id: str, message_seq: int | None) -> Sequence[ToolCall]:
+        room = self._state.rooms.get(session_id)
+        calls = [room.calls[place] for place in sorted(room.calls)] if room else []
+        if message_seq is None:
+            return [replace(call, result=None) for call in calls]
+        return [call for call in calls if call.message_seq == message_seq]
+
+    async def used_ids(self, session_id: str, ids: Sequence[str]) -> frozenset[str]:
+        return frozenset(ids) & {call.tool_use_id for call in await self.calls(session_id, None)}

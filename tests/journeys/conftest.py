@@ -1,0 +1,34 @@
+"""A whole server per test: a database of its own, a data folder of its own, a double of the provider when asked."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.double.control import Double
+from tests.double.server import run_double
+from tests.journeys.house import Build, House, open_house
+
+
+@pytest.fixture
+async def build(database_url: str, tmp_path: Path) -> AsyncIterator[Build]:
+    """`await build(provider=..., tools=..., ping_s=..., **settings)` starts a server and gives its client."""
+    async with AsyncExitStack() as stack:
+
+        async def make(**options) -> House:
+            return await stack.enter_async_context(open_house(database_url, tmp_path, **options))
+
+        yield make
+
+
+@pytest.fixture
+async def double() -> AsyncIterator[Double]:
+    async with run_double() as running:
+        yield running
+
+
+@pytest.fixture
+async def house(build: Build, double: Double) -> House:
+    """A server whose model is the double."""
+    return await build(double=double)

@@ -1,0 +1,108 @@
+"""A client's view of one running server, with short words for what clients do."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from app.config import Settings
+from app.main import create_app
+from app.ports import Provider, Tool
+from app.providers.anthropic.provider import AnthropicProvider
+from tests.double.control import Double
+from tests.journeys.sse import Reader
+from tests.rooms.providers.anthropic_room import KEY, StillClock
+from tests.serving import served
+
+STREAM = {"Accept": "text/event-stream"}
+MODEL = "claude-sonnet-4-6"
+
+
+@dataclass(frozen=True)
+class House:
+    http: httpx.AsyncClient
+    app: FastAPI | None = None
+
+    async def open(self, **body: Any) -> str:
+        """The path of a new session."""
+        answer = await self.http.post("/v1/sessions", json=body)
+        assert answer.status_code == 201, answer.text
+        return f"/v1/sessions/{answer.json()['id']}"
+
+    async def get(self, path: str, **params: Any) -> Any:
+        answer = await self.http.get(path, params=params)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def turn(self, session: str, content: Any = "go", **body: Any) -> dict[str, Any]:
+        """The finished run."""
+        answer = await self.post(session, content, wait=True, **body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def post(
+        self, session: str, content: Any = "go", *, wait: bool = False, queue: bool = False, key: str = "", **body: Any
+    ) -> httpx.Response:
+        headers = {"Idempotency-Key": key} if key else {}
+        params = {name: "true" for name, wanted in (("wait", wait), ("queue", queue)) if wanted}
+        return await self.http.post(
+            f"{session}/turns", json={"content": content, **body}, params=params, headers=headers
+        )
+
+    @asynccontextmanager
+    async def stream(self, session: str, content: Any = "go", **body: Any) -> AsyncIterator[Reader]:
+        """Posts a turn and reads its events."""
+        sent = {"content": content, **body}
+        async with self.http.stream("POST", f"{session}/turns", json=sent, headers=STREAM) as response:
+            yield await Reader.of(response)
+
+    @asynccontextmanager
+    async def follow(
+        self, session: str, last_event_id: int | None = None, **params: Any
+    ) -> AsyncIterator[Reader]:
+        headers = STREAM if last_event_id is None else {**STREAM, "Last-Event-ID": str(last_event_id)}
+        async with self.http.stream("GET", f"{session}/events", headers=headers, params=params) as response:
+            yield await Reader.of(response)
+
+    async def events(self, session: str, **params: Any) -> list[dict[str, Any]]:
+        """The stored events."""
+        return list((await self.get(f"{session}/events", limit=1000, **params))["data"])
+
+    async def messages(self, session: str) -> list[dict[str, Any]]:
+        return list((await self.get(f"{session}/messages", limit=1000))["data"])
+
+
+Build = Callable[..., Awaitable[House]]
+
+
+@asynccontextmanager
+async def open_house(
+    database_url: str,
+    folder: Path,
+    *,
+    provider: Provider | None = None,
+    double: Double | None = None,
+    tools: Sequence[Tool] | None = None,
+    ping_s: float = 10,
+    **changes: Any,
+) -> AsyncIterator[House]:
+    """`double`: the model is it, over the Anthropic adapter with a clock that does not sleep."""
+    values = {"data_dir": folder / "data", "database_url": database_url, "provider": "offline"}
+    if double is not None:
+        provider = AnthropicProvider(KEY, double.base_url, StillClock())
+        values["model"] = MODEL
+    settings = Settings(**{**values, **changes})
+    app = create_app(settings, database_url, provider, tools, ping_s)
+    async with served(app) as url, client(url) as http:
+        yield House(http, app)
+
+
+@asynccontextmanager
+async def client(url: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
+    # No certificates are needed on loopback, and loading them takes 0.1 s.
+    async with httpx.AsyncClient(base_url=url, timeout=20, verify=False, **options) as http:
+        yield http

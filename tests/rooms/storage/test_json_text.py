@@ -1,0 +1,38 @@
+"""JSON text keeps what was written."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.storage.json_text import dumps, loads
+
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_a_value_comes_back_equal_with_its_keys_in_order(value):
+    assert json.dumps(loads(dumps(value))) == json.dumps(value)
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64, -(2**70), 10**40])
+def test_an_integer_of_any_size_stays_an_integer(number):
+    assert loads(dumps({"n": number, "text": "é"})) == {"n": number, "text": "é"}
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_is_refused(number):
+    with pytest.raises(ValueError, match="JSON compliant"):
+        dumps({"a": [None, number]})
+
+
+def test_what_a_database_cannot_hold_is_cleaned_and_its_neighbours_stay():
+    value = {"a\0": "x\ud800y\0", "literal": "\\u0000", "emoji": "😀"}
+    assert loads(dumps(value)) == {"a\ufffd": "x\ufffdy\ufffd", "literal": "\\u0000", "emoji": "😀"}
