@@ -1,13 +1,16 @@
 """Runs migrations, one server at a time: those that start at once wait here and then find nothing left to do."""
 
 import asyncio
+from functools import partial
 
+import asyncpg
 from alembic import context
 from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from app.config import load
-from app.storage.engine import create_engine
+from app.storage.engine import CONNECT_TIMEOUT_S, dsn
 from app.storage.schema import metadata
 
 # Any number, the same in every release.
@@ -22,7 +25,11 @@ def migrate(connection: Connection) -> None:
 
 
 async def main(database_url: str) -> None:
-    engine = create_engine(database_url, poolclass=NullPool)
+    # asyncpg reads the address itself, so every form that the server takes works here too.
+    connect = partial(
+        asyncpg.connect, dsn(database_url), timeout=CONNECT_TIMEOUT_S, server_settings={"timezone": "UTC"}
+    )
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=connect, poolclass=NullPool)
     try:
         async with engine.connect() as connection:
             await connection.run_sync(migrate)

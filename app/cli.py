@@ -13,7 +13,7 @@ from app.config import Settings
 from app.embedded_postgres.server import start_embedded
 from app.errors import HangoError, StartupError
 from app.logs import configure
-from app.storage.migrate import upgrade
+from app.storage.engine import is_ready
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +39,7 @@ def serve() -> int:
     settings = config.load()
     configure(settings.log_level)
     with _database(settings) as url:
-        upgrade(url)
+        bring_up(url)
         from app.main import create_app
         from app.main import serve as serve_app
 
@@ -50,9 +50,17 @@ def serve() -> int:
 def migrate() -> int:
     settings = config.load()
     with _database(settings) as url:
-        upgrade(url)
+        bring_up(url)
     print("hango: the schema is at this release's head")
     return 0
+
+
+def bring_up(url: str) -> None:
+    """Migrates a database that needs it; one that does not is spared the migration library."""
+    if not asyncio.run(is_ready(url)):
+        from app.storage.migrate import upgrade
+
+        upgrade(url)
 
 
 def doctor() -> int:

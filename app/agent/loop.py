@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from app.agent.model_call import ask
 from app.agent.tool_batch import finish_batch
@@ -16,27 +17,43 @@ MAX_CUT_CALLS = 2
 
 @dataclass(slots=True)
 class _Progress:
-    calls: int = 0
-    cut: int = 0
+    """`calls`: answers of this run so far. `cut`: how many of the newest, in a row, had a call that could not run."""
+
+    calls: int
+    cut: int
 
 
 async def run_loop(turn: Turn) -> str:
     """Works until the turn ends; returns the stop reason. Raises RunFailed and LeaseLost."""
-    progress = _Progress()
+    progress = _progress(turn)
     while True:
         if _wants_model(turn.log.rows):
             await _model_step(turn, progress)
-        stop_reason = turn.log.rows[-1].stop_reason or "end_turn"
-        if unanswered(turn.log.rows):
+        answer = turn.log.rows[-1]
+        calls = bool(unanswered(turn.log.rows))
+        if calls:
             await finish_batch(turn)
-        if _ended(stop_reason, progress):
-            return stop_reason
+        if answer.stop_reason == "refusal":
+            raise RunFailed("refusal", "The model refused to answer.")
+        if not paused(turn.log.rows) and not (calls and _goes_on(answer, progress)):
+            return answer.stop_reason or "end_turn"
 
 
 def paused(rows: Sequence[StoredMessage]) -> bool:
     """The newest row is an answer that the provider paused: the same content is sent again to be continued."""
     newest = rows[-1]
     return newest.role == "assistant" and newest.stop_reason == "pause_turn" and not tool_uses(newest.content)
+
+
+def _progress(turn: Turn) -> _Progress:
+    newest_first = takewhile(lambda row: row.run_id == turn.run.id, reversed(turn.log.rows))
+    answers = [row for row in newest_first if row.role == "assistant"]
+    return _Progress(len(answers), len(list(takewhile(_stopped_early, answers))))
+
+
+def _stopped_early(answer: StoredMessage) -> bool:
+    """It ended for another reason than its calls, so none of them may run."""
+    return answer.stop_reason != "tool_use" and bool(tool_uses(answer.content))
 
 
 def _wants_model(rows: Sequence[StoredMessage]) -> bool:
@@ -49,13 +66,9 @@ async def _model_step(turn: Turn, progress: _Progress) -> None:
         raise RunFailed("max_model_calls", f"The turn made {limit} model calls without ending.", limit=limit)
     progress.calls += 1
     reply = await ask(turn, paused(turn.log.rows))
-    cut = bool(reply.broken) or (reply.stop_reason != "tool_use" and bool(tool_uses(reply.content)))
+    cut = bool(reply.broken) or _stopped_early(turn.log.rows[-1])
     progress.cut = progress.cut + 1 if cut else 0
 
 
-def _ended(stop_reason: str, progress: _Progress) -> bool:
-    if stop_reason == "refusal":
-        raise RunFailed("refusal", "The model refused to answer.")
-    if progress.cut > MAX_CUT_CALLS:
-        return True
-    return not (stop_reason in ("tool_use", "pause_turn") or (stop_reason == "max_tokens" and progress.cut))
+def _goes_on(answer: StoredMessage, progress: _Progress) -> bool:
+    return progress.cut <= MAX_CUT_CALLS and answer.stop_reason in ("tool_use", "pause_turn", "max_tokens")

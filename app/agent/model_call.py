@@ -20,7 +20,8 @@ from app.middleware.chain import Call, compose
 
 log = logging.getLogger(__name__)
 
-# The provider retries before the first output; after it a reader has seen text, so only these few, and told.
+# The provider retries before the first output. A failure that is still transient came after it: a reader may have seen
+# text, so only these few repeats, and told.
 MAX_REPEATS = 2
 
 
@@ -29,17 +30,16 @@ async def ask(turn: Turn, continues: bool) -> Reply:
 
     Raises RunFailed (provider failures, view_invalid, context_overflow), after taking back what readers have seen.
     """
-    for repeat in range(MAX_REPEATS + 1):
-        message_id = turn.bench.ids.new("msg")
+    repeats = 0
+    while True:
         try:
-            return await _attempt(turn, message_id, continues)
+            return await _attempt(turn, turn.bench.ids.new("msg"), continues)
         except ProviderFailure as failure:
-            shown = turn.log.shown is not None
             await _take_back(turn, failure.code)
-            if not (shown and failure.transient) or repeat == MAX_REPEATS:
+            if not failure.transient or repeats == MAX_REPEATS:
                 raise
+            repeats += 1
             log.warning("repeating a model call", extra={"run": turn.run.id, "code": failure.code})
-    raise AssertionError("unreachable")
 
 
 async def _attempt(turn: Turn, message_id: str, continues: bool) -> Reply:
@@ -47,7 +47,8 @@ async def _attempt(turn: Turn, message_id: str, continues: bool) -> Reply:
     with signals.chat_span(turn) as span:
         try:
             reply = await _send_through_chain(turn, message_id, continues, attempts)
-        except ProviderFailure:
+        except BaseException:
+            # A cancelled call was paid for too.
             await _count(turn, attempts)
             raise
         signals.record_reply(turn, reply, span)
@@ -98,7 +99,7 @@ def _call(turn: Turn, continues: bool) -> Call:
 
 
 async def _count(turn: Turn, attempts: Sequence[Usage]) -> None:
-    """Usage that an attempt had reported counts, whatever became of it."""
+    """What an attempt had reported counts, whatever became of it."""
     usage = sum(attempts, Usage())
     if usage != Usage():
         await turn.log.write(Step(usage=add_usage(turn.log.usage, Purpose.MAIN, usage)))

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import replace
 
 from app.agent import signals
@@ -15,6 +16,9 @@ from app.conversation.run import CallState, Step, ToolCall
 from app.conversation.tools import ToolRequest, ToolResult
 
 log = logging.getLogger(__name__)
+
+# A tool that was told to stop gets this long; then nobody waits for it any more (a cancel promises 1 s in all).
+TOOL_GRACE_S = 0.3
 
 
 async def finish_batch(turn: Turn) -> None:
@@ -48,19 +52,39 @@ async def _answer(turn: Turn, call: ToolCall, use: Block, gate: asyncio.Semaphor
 
 async def _run(turn: Turn, call: ToolCall, use: Block) -> ToolResult:
     request = ToolRequest(turn.session.id, turn.run.id, call.tool_use_id, call.name, use["input"])
-    timeout = turn.bench.limits.tool_timeout_s
     with signals.tool_span(call) as span:
-        try:
-            async with asyncio.timeout(timeout):
-                result = await turn.bench.tools.run(request)
-        except Exception as error:
-            result = ToolResult(_failure(call.name, error, timeout), is_error=True)
+        result = await _result(turn, request)
         signals.record_tool(span, result)
     return ToolResult(clean_json(result.content), result.is_error)
 
 
-def _failure(name: str, error: Exception, timeout: float) -> str:
-    if isinstance(error, TimeoutError):
-        return f"{name} did not end within {timeout:g} s and was stopped."
-    log.error("a tool raised", exc_info=error, extra={"tool": name})
-    return f"{name} failed: {type(error).__name__}."
+async def _result(turn: Turn, request: ToolRequest) -> ToolResult:
+    """In a task of its own, so that a tool which does not stop when it is told to can be left behind."""
+    timeout = turn.bench.limits.tool_timeout_s
+    task = asyncio.create_task(turn.bench.tools.run(request))
+    task.add_done_callback(_heard)
+    try:
+        in_time, _ = await asyncio.wait({task}, timeout=timeout)
+    finally:
+        await _stop(task, request.name)
+    if not in_time:
+        return ToolResult(f"{request.name} did not end within {timeout:g} s and was stopped.", is_error=True)
+    error = asyncio.CancelledError() if task.cancelled() else task.exception()
+    if error is None:
+        return task.result()
+    log.error("a tool raised", exc_info=error, extra={"tool": request.name})
+    return ToolResult(f"{request.name} failed: {type(error).__name__}.", is_error=True)
+
+
+async def _stop(task: asyncio.Task[ToolResult], name: str) -> None:
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=TOOL_GRACE_S)
+        if not task.done():
+            log.error("a tool does not stop and is left behind", extra={"tool": name})
+
+
+def _heard(task: asyncio.Task[ToolResult]) -> None:
+    """What a tool raises after it was stopped is nobody's error."""
+    with suppress(asyncio.CancelledError):
+        task.exception()

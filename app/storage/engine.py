@@ -1,4 +1,4 @@
-"""The connection pool. SQLAlchemy keeps connections, asyncpg runs the statements (docs/decisions/0004-storage.md)."""
+"""The connection pool: asyncpg's own, without its resets (docs/decisions/0004-storage.md)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,15 +6,14 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import asyncpg
-from sqlalchemy import event, exc
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.errors import StoreUnavailable
 from app.storage.faults import public_errors
 from app.storage.json_text import loads
-from app.storage.migrate import is_current
+from app.storage.revisions import is_current
 
 CONNECT_TIMEOUT_S = 10
+ACQUIRE_TIMEOUT_S = 30
 SERVER_SETTINGS = {
     "application_name": "hango",
     "timezone": "UTC",
@@ -26,77 +25,98 @@ SERVER_SETTINGS = {
 }
 
 
-def create_engine(database_url: str, **options: Any) -> AsyncEngine:
-    """Takes any address that libpq does, with or without SQLAlchemy's `+asyncpg`; asyncpg itself reads it."""
-    dsn = database_url.replace("+asyncpg://", "://", 1)
-    settings = options.pop("server_settings", {"timezone": "UTC"})
-
-    async def connect() -> asyncpg.Connection:
-        with public_errors():
-            return await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S, server_settings=settings)
-
-    return create_async_engine("postgresql+asyncpg://", async_creator=connect, **options)
+def dsn(database_url: str) -> str:
+    """Any address that libpq takes, with or without SQLAlchemy's `+asyncpg`."""
+    return database_url.replace("+asyncpg://", "://", 1)
 
 
 class Pool:
-    """Implements `ports.Database`. Belongs to the event loop that uses it first."""
+    """Implements `ports.Database`. Belongs to the loop that uses it first; opens connections as they are needed."""
 
     def __init__(self, database_url: str, size: int) -> None:
-        # No overflow and no reset: a connection comes back without a transaction or is thrown away, see `connection`.
-        self._engine = create_engine(
-            database_url,
+        self._pool = asyncpg.create_pool(
+            dsn(database_url),
+            min_size=0,
+            max_size=size,
+            init=_set_json_codec,
+            reset=_keep,
+            timeout=CONNECT_TIMEOUT_S,
             server_settings=SERVER_SETTINGS,
-            pool_size=size,
-            max_overflow=0,
-            pool_reset_on_return=None,
         )
-        event.listen(self._engine.sync_engine, "connect", _set_json_codec)
-        event.listen(self._engine.sync_engine, "checkout", _replace_closed)
+        self._opening = asyncio.Lock()
+        self._opened = False
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[asyncpg.Connection]:
         """Each statement is a transaction of its own. Raises StoreUnavailable, and Conflict for a row that exists."""
         with public_errors():
-            pooled = await self._engine.raw_connection()
-            connection = cast("asyncpg.Connection", pooled.driver_connection)
+            await self._open()
+            connection = await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S)
             try:
-                yield connection
+                yield cast("asyncpg.Connection", connection)
             except asyncpg.InterfaceError as error:
-                if connection.is_closed():
+                if _is_lost(connection):
                     raise StoreUnavailable from error
                 raise
             finally:
                 # A second cancellation may have cut the rollback of the first.
-                if connection.is_closed() or connection.is_in_transaction():
-                    pooled.invalidate()
-                else:
-                    pooled.close()
+                if not _is_lost(connection) and connection.is_in_transaction():
+                    connection.terminate()
+                await self._pool.release(connection)
+
+    async def _open(self) -> None:
+        """The pool itself refuses two tasks that open it at once."""
+        if not self._opened:
+            async with self._opening:
+                await self._pool
+                self._opened = True
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
         async with self.connection() as connection, connection.transaction():
             yield connection
 
+    @property
+    def in_use(self) -> int:
+        """Connections that somebody holds now."""
+        return self._pool.get_size() - self._pool.get_idle_size()
+
     async def check(self) -> None:
         async with self.connection() as connection:
-            if not await asyncio.to_thread(is_current, await _version(connection)):
+            if not is_current(await _version(connection)):
                 raise StoreUnavailable("The database schema is behind this release: run `hango migrate`.")
 
     async def close(self) -> None:
-        await self._engine.dispose()
+        self._pool.terminate()
 
 
-def _set_json_codec(connection: Any, record: object) -> None:
+async def is_ready(database_url: str) -> bool:
+    """Whether the database answers and its schema is at or ahead of this release."""
+    pool = Pool(database_url, 1)
+    try:
+        await pool.check()
+    except StoreUnavailable:
+        return False
+    finally:
+        await pool.close()
+    return True
+
+
+def _is_lost(connection: Any) -> bool:
+    """The pool takes a connection that ended out of its user's hands: even this question is refused then."""
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        return True
+
+
+async def _keep(connection: asyncpg.Connection) -> None:
+    """A connection comes back without a transaction and with the settings it was opened with: nothing to reset."""
+
+
+async def _set_json_codec(connection: Any) -> None:
     """Parameters are JSON text already, see `json_text.dumps`; columns come back as values."""
-    connection.run_async(
-        lambda driver: driver.set_type_codec("json", schema="pg_catalog", format="binary", encoder=bytes, decoder=loads)
-    )
-
-
-def _replace_closed(connection: Any, record: object, proxy: object) -> None:
-    """A ping that costs nothing: the loop has seen the socket's end before the next statement is sent."""
-    if connection.driver_connection.is_closed():
-        raise exc.DisconnectionError
+    await connection.set_type_codec("json", schema="pg_catalog", format="binary", encoder=bytes, decoder=loads)
 
 
 async def _version(connection: asyncpg.Connection) -> str | None:

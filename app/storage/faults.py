@@ -4,14 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import asyncpg
-from sqlalchemy import exc
 
 from app.errors import Conflict, InvalidRequest, StoreUnavailable
 
 # Sockets, timeouts, no connection free; then the SQLSTATE classes 08, 28, 3D, 53 and 57: refused, shut down, full.
 _UNAVAILABLE = (
     OSError,
-    exc.TimeoutError,
+    TimeoutError,
     asyncpg.PostgresConnectionError,
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,

@@ -1,11 +1,9 @@
 """Brings a database to this release's schema. The migrations are in the wheel, or at the root of a clone."""
 
-from functools import cache
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 
 from app.storage.faults import public_errors
 
@@ -25,16 +23,6 @@ def check(database_url: str) -> None:
     command.check(config(database_url))
 
 
-def head_revision() -> str:
-    """The revision this release needs."""
-    return _revisions()[0]
-
-
-def is_current(revision: str | None) -> bool:
-    """Whether a database at `revision` has all that this release needs; one unknown here is of a later release."""
-    return revision is not None and (revision == head_revision() or revision not in _revisions())
-
-
 def config(database_url: str | None = None) -> Config:
     shipped = Path(__file__).parents[1] / "_migrations" / "alembic"
     folder = shipped if shipped.is_dir() else Path(__file__).parents[2] / "alembic"
@@ -42,9 +30,3 @@ def config(database_url: str | None = None) -> Config:
     result.set_main_option("script_location", str(folder).replace("%", "%%"))
     result.attributes["database_url"] = database_url
     return result
-
-
-@cache
-def _revisions() -> tuple[str, ...]:
-    """Newest first. Reads files."""
-    return tuple(script.revision for script in ScriptDirectory.from_config(config()).walk_revisions())

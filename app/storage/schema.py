@@ -98,6 +98,7 @@ messages = Table(
     _time("created_at"),
     PrimaryKeyConstraint("session_id", "seq"),
     UniqueConstraint("id"),
+    Index("messages_replies", "run_id", "seq", postgresql_where=text("role = 'assistant'")),
 )
 
 tool_calls = Table(

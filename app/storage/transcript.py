@@ -11,6 +11,10 @@ from app.storage.rows import CALL_COLUMNS, MESSAGE_COLUMNS, call_of, message_of
 
 _PAGE = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq > $2 order by seq limit $3"
 _SOME = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq = any($2::int[])"
+_LAST_REPLY = f"""
+    select {MESSAGE_COLUMNS} from messages where session_id = $1 and run_id = $2 and role = 'assistant'
+    order by seq desc limit 1
+"""
 _CALLS = f"select {CALL_COLUMNS} from tool_calls where session_id = $1 and message_seq = $2 order by index"
 _ALL_CALLS = f"""
     select {CALL_COLUMNS.replace("result", "null::json as result")} from tool_calls
@@ -42,6 +46,11 @@ class PostgresTranscript:
             else:
                 rows = await connection.fetch(_CALLS, session_id, message_seq)
             return [call_of(row) for row in rows]
+
+    async def last_reply(self, session_id: str, run_id: str) -> StoredMessage | None:
+        async with self._pool.connection() as connection:
+            row = await connection.fetchrow(_LAST_REPLY, session_id, run_id)
+            return message_of(row) if row else None
 
     async def used_ids(self, session_id: str, ids: Sequence[str]) -> frozenset[str]:
         async with self._pool.connection() as connection:

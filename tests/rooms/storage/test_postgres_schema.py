@@ -8,10 +8,12 @@ from itertools import count
 
 import asyncpg
 import pytest
+from alembic.script import ScriptDirectory
 
 from app.errors import StoreUnavailable
 from app.storage import migrate
 from app.storage.engine import Pool
+from app.storage.revisions import REVISIONS
 from tests.postgres import TestCluster
 from tests.rooms.storage.stores import asks, ends
 
@@ -47,7 +49,11 @@ def assert_matches_metadata(url):
 
 def test_the_tables_are_what_the_metadata_says(database_url):
     assert_matches_metadata(database_url)
-    assert migrate.head_revision() == "session_context_counters"
+
+
+def test_the_revisions_are_those_of_the_migrations():
+    scripts = ScriptDirectory.from_config(migrate.config()).walk_revisions()
+    assert tuple(script.revision for script in scripts) == REVISIONS[::-1]
 
 
 async def test_without_the_counters_the_rows_stay(session, pool, database_url):

@@ -81,20 +81,25 @@ async def test_a_connection_lost_at_work_is_an_unavailable_store_and_is_replaced
     await pool.check()
 
 
-async def test_a_connection_lost_while_idle_is_replaced(pool):
+async def test_a_connection_lost_while_idle_is_replaced(pool, database_url):
     async with pool.connection() as idle:
-        pass
-    idle.terminate()
+        lost = await idle.fetchval("select pg_backend_pid()")
+    other_pool = Pool(database_url, 1)
+    async with other_pool.connection() as other:
+        await other.execute("select pg_terminate_backend($1)", lost)
+        while await other.fetchval("select count(*) from pg_stat_activity where pid = $1", lost):
+            pass
+    await other_pool.close()
     async with pool.connection() as connection:
-        assert connection is not idle
-        assert await connection.fetchval("select 1") == 1
+        assert await connection.fetchval("select pg_backend_pid()") != lost
 
 
 async def test_a_connection_left_in_a_transaction_is_thrown_away(pool):
     async with pool.connection() as cut:
+        thrown = await cut.fetchval("select pg_backend_pid()")
         await cut.execute("begin")
     async with pool.connection() as connection:
-        assert connection is not cut
+        assert await connection.fetchval("select pg_backend_pid()") != thrown
 
 
 async def test_a_server_that_is_not_there_is_an_unavailable_store(tmp_path):

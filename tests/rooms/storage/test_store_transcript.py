@@ -214,3 +214,14 @@ async def test_a_number_that_json_cannot_hold_is_refused_and_takes_no_seq(store)
     with pytest.raises(ValueError, match="JSON compliant"):
         await store.runs.write(lease, Step(events=(NewEvent(EventType.CONTEXT_WARNING, {"x": float("nan")}),)))
     assert await store.events.heads([session]) == {session: 3}
+
+
+async def test_the_last_reply_is_the_runs_newest_assistant_row(store):
+    session = await store.open()
+    lease = await store.running(session)
+    assert await store.transcript.last_reply(session, lease.run_id) is None
+    await store.runs.write(lease, says("first"))
+    await store.runs.write(lease, says("second"))
+    reply = await store.transcript.last_reply(session, lease.run_id)
+    assert reply.content[0]["text"] == "second"
+    assert await store.transcript.last_reply(session, "run_of_nobody") is None
