@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from app.conversation.events import StoredEvent
 from app.conversation.messages import Block, StoredMessage
@@ -150,6 +150,10 @@ class TranscriptStore(Protocol):
         """The whole transcript, oldest first."""
         ...
 
+    async def view_rows(self, session_id: str, from_seq: int, seqs: Sequence[int]) -> Sequence[StoredMessage]:
+        """The rows a view is made of: seq >= from_seq, and these single ones; oldest first."""
+        ...
+
     async def page(self, session_id: str, after: int, limit: int) -> Sequence[StoredMessage]:
         """Rows with seq > after, oldest first."""
         ...
@@ -248,6 +252,12 @@ class RunStore(Protocol):
 
     async def live(self, session_id: str) -> Mapping[str, RunStatus]:
         """Live runs by id, in turn order."""
+        ...
+
+
+class LedgerStore(Protocol):
+    async def read(self, session_id: str) -> tuple[Mapping[str, Any] | None, Mapping[str, Mapping[str, Any]]]:
+        """`state["private"]` of the newest run that has one, and of every run its `head` names, by run id."""
         ...
 
 

@@ -10,6 +10,13 @@ from app.storage.engine import Pool
 from app.storage.rows import CALL_COLUMNS, MESSAGE_COLUMNS, call_of, message_of
 
 _PAGE = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq > $2 order by seq limit $3"
+# Two ranges of the key, so that what lies between them is never read.
+_VIEW = f"""
+    select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq = any($3::int[]) and seq < $2
+    union all
+    select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq >= $2
+    order by seq
+"""
 _SOME = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq = any($2::int[])"
 _LAST_REPLY = f"""
     select {MESSAGE_COLUMNS} from messages where session_id = $1 and run_id = $2 and role = 'assistant'
@@ -31,6 +38,10 @@ class PostgresTranscript:
 
     async def load(self, session_id: str) -> Sequence[StoredMessage]:
         return await self._page(session_id, 0, None)
+
+    async def view_rows(self, session_id: str, from_seq: int, seqs: Sequence[int]) -> Sequence[StoredMessage]:
+        async with self._pool.connection() as connection:
+            return [message_of(row) for row in await connection.fetch(_VIEW, session_id, from_seq, seqs)]
 
     async def page(self, session_id: str, after: int, limit: int) -> Sequence[StoredMessage]:
         return await self._page(session_id, after, limit)

@@ -7,7 +7,9 @@ import pytest
 
 from app.storage.engine import Pool
 from app.storage.events import PostgresEvents
+from app.storage.ledger import PostgresLedger
 from app.storage.memory.events import MemoryEvents
+from app.storage.memory.ledger import MemoryLedger
 from app.storage.memory.runs import MemoryRuns
 from app.storage.memory.sessions import MemorySessions
 from app.storage.memory.state import MemoryState
@@ -37,7 +39,7 @@ def postgres(pool: Pool) -> Store:
             )  # fmt: skip
 
     return Store(
-        PostgresSessions(pool), PostgresTranscript(pool), PostgresRuns(pool, LEASE_S), PostgresEvents(pool), age
+        PostgresSessions(pool), PostgresTranscript(pool), PostgresRuns(pool, LEASE_S), PostgresEvents(pool), PostgresLedger(pool), age
     )
 
 
@@ -50,7 +52,7 @@ def memory() -> Store:
         del session_id
         await clock.sleep(hours * 3600)
 
-    return Store(MemorySessions(state), MemoryTranscript(state), MemoryRuns(state, LEASE_S), MemoryEvents(state), age)
+    return Store(MemorySessions(state), MemoryTranscript(state), MemoryRuns(state, LEASE_S), MemoryEvents(state), MemoryLedger(state), age)
 
 
 @pytest.fixture(params=["postgres", "memory"])

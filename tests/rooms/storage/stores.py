@@ -10,7 +10,7 @@ from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import text_block
 from app.conversation.run import CallState, Closing, Lease, NewMessage, NewRun, RunInput, RunStatus, Step, ToolCall
 from app.conversation.session import Idempotency, NewSession, SessionSettings
-from app.ports import Beginning, EventLog, RunStore, SessionStore, Taken, TranscriptStore
+from app.ports import Beginning, EventLog, LedgerStore, RunStore, SessionStore, Taken, TranscriptStore
 
 LEASE_S = 15.0
 FIGURES = count(1)
@@ -39,6 +39,7 @@ class Store:
     transcript: TranscriptStore
     runs: RunStore
     events: EventLog
+    ledger: LedgerStore
     age: Callable[[str, float], Awaitable[None]]
     plans: list[Beginning] = field(default_factory=list)
 
