@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
-from app.conversation.model_profile import TABLE, ModelProfile, check, family, merge, resolve
+from app.conversation.model_profile import MIN_WINDOW, TABLE, ModelProfile, family, merge, resolve
 from app.errors import StartupError
 
 PREFIX = "HANGO_"
@@ -17,7 +17,7 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Settings(BaseModel):
-    """Every field is the variable HANGO_<FIELD>; the two of Anthropic keep their usual names. Units are in the names."""
+    """Each field is the variable HANGO_<FIELD>; Anthropic's two keep their usual names. Units are in the names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -32,10 +32,15 @@ class Settings(BaseModel):
     model: str = ""
     model_profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
     summarizer_model: str | None = None
-    context_window_tokens: int | None = None
+    estimator: Literal["heuristic", "tiktoken"] = "heuristic"
+    compaction: bool = True
+    context_window_tokens: int | None = Field(default=None, ge=MIN_WINDOW)
     context_trigger_frac: float | None = None
     context_keep_frac: float | None = None
     context_micro_frac: float | None = None
+    tool_arg_max_tokens: int = Field(default=500, ge=1)
+    cache_ttl: Literal["auto", "5m", "1h"] = "auto"
+    count_tokens_timeout_s: float = Field(default=5, gt=0)
     tool_timeout_s: float = Field(default=600, gt=0)
     max_model_calls_per_turn: int = Field(default=1000, ge=1)
     max_parallel_tools: int = Field(default=8, ge=1)
@@ -61,15 +66,36 @@ class Settings(BaseModel):
     def _parse_profiles(cls, value: Any) -> Any:
         return json.loads(value) if isinstance(value, str) else value
 
+    @field_validator("database_url")
+    @classmethod
+    def _check_address(cls, value: str) -> str:
+        if value and not value.startswith(("postgresql://", "postgres://", "postgresql+asyncpg://")):
+            raise ValueError("must begin with postgresql://")
+        return value
+
+    @field_validator("model")
+    @classmethod
+    def _check_model(cls, value: str) -> str:
+        if any(char.isspace() or not char.isprintable() for char in value):
+            raise ValueError("a model's name has no white space")
+        return value
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.host not in LOOPBACK and not self.api_keys:
             raise ValueError(f"{PREFIX}HOST: a public address needs {PREFIX}API_KEYS (tenant:key)")
         if self.provider == "anthropic" and self.anthropic_api_key is None:
             raise ValueError(f"{PREFIX}PROVIDER: anthropic needs ANTHROPIC_API_KEY")
-        for profile in self.profiles().values():
-            check(profile)
+        self._check_profiles()
         return self
+
+    def _check_profiles(self) -> None:
+        try:
+            self.profiles()
+        except ValueError as error:
+            own = str(error).partition(":")[0] in self.model_profiles
+            source = "MODEL_PROFILES" if own else "CONTEXT_TRIGGER_FRAC, CONTEXT_KEEP_FRAC, CONTEXT_MICRO_FRAC"
+            raise ValueError(f"{PREFIX}{source}: {error}") from None
 
     @property
     def provider_name(self) -> Literal["anthropic", "offline"]:

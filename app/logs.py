@@ -18,5 +18,6 @@ def configure(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # Alembic tells each start that it does nothing.
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    # They tell each start that nothing is to be done, and each request that it was made.
+    for chatty in ("alembic", "httpx2"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)

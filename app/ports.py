@@ -90,6 +90,10 @@ class FileBackend(Protocol):
         """Raises FileMissing (also for a folder)."""
         ...
 
+    async def read_end(self, session_id: str, path: str, length: int) -> bytes:
+        """The last `length` bytes (at least 1), or the whole file when it is shorter. Raises FileMissing."""
+        ...
+
     async def write(self, session_id: str, path: str, data: bytes) -> None:
         """Replaces the file whole or not at all; makes missing folders."""
         ...
@@ -233,6 +237,10 @@ class RunStore(Protocol):
         ...
 
     async def renew(self, leases: Sequence[Lease]) -> Renewal: ...
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Lets go of runs at shutdown: takeover may happen at once, and it is not counted as a death."""
+        ...
 
     async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
         """Cancels a queued run with its terminal event; marks a running one; leaves an ended one. Raises NotFound."""

@@ -1,6 +1,7 @@
 """What every test lives under: fixed examples, loopback only, no blocking call in async code, a real PostgreSQL."""
 
 import itertools
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,11 @@ from tests.postgres import TestCluster, start_test_cluster
 # The same examples on every machine and in every run; a shared core may be slow, so no example has a deadline.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100, database=None)
 settings.load_profile("fixed")
+
+# Neither the developer's own settings nor a proxy stands between a test and the server it started.
+for name in list(os.environ):
+    if name.startswith(("HANGO_", "ANTHROPIC_")) or name.lower().endswith("_proxy"):
+        del os.environ[name]
 
 NUMBERS = itertools.count(1)
 # Where a blocking call in async code is right, and why: file and functions.

@@ -21,15 +21,15 @@ HANGO = (sys.executable, "-m", "app.cli", "serve")
 
 
 @asynccontextmanager
-async def served(app: FastAPI) -> AsyncIterator[str]:
-    """The address of the application. uvicorn without its main loop, signal handlers and slow shutdown."""
+async def served(app: FastAPI) -> AsyncIterator[tuple[str, Server]]:
+    """The address and its server. uvicorn without its main loop, signal handlers and slow shutdown."""
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, server_header=False)
     config.load()
     server = Server(config)
     server.lifespan = config.lifespan_class(config)
     await server.startup()
     try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", server
     finally:
         end_streams(app)
         for listener in server.servers:

@@ -1,7 +1,6 @@
 """One model call: the request through the chain, its previews to the readers, its answer into the transcript."""
 
 import logging
-from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -44,21 +43,23 @@ async def ask(turn: Turn, continues: bool) -> Reply:
 
 async def _attempt(turn: Turn, message_id: str, continues: bool) -> Reply:
     attempts: list[Usage] = []
-    with signals.chat_span(turn) as span:
-        try:
+    try:
+        with signals.chat_span(turn) as span:
             reply = await _send_through_chain(turn, message_id, continues, attempts)
-        except BaseException:
-            # A cancelled call was paid for too.
-            await _count(turn, attempts)
-            raise
-        signals.record_reply(turn, reply, span)
-    # The last attempt's usage is the reply's; the others had failed, but were reported too.
-    await _count(turn, attempts[:-1])
+            signals.record_reply(turn, reply, span)
+        reply = replace(reply, content=await _mint(turn, reply.content))
+    except BaseException:
+        # A call that failed or was cancelled was paid for too.
+        await _count(turn, sum(attempts, Usage()))
+        raise
+    # The last attempt's usage is the reply's; the others had failed.
+    spent = sum(attempts[:-1], reply.usage)
     if reply.stop_reason == "model_context_window_exceeded":
-        await _count(turn, [reply.usage])
+        await _count(turn, spent)
         await _take_back(turn, "context_overflow")
         raise RunFailed("context_overflow", "The request and its answer do not fit the model's window.")
-    return await _store(turn, message_id, reply)
+    await _store(turn, message_id, reply, spent)
+    return reply
 
 
 async def _send_through_chain(turn: Turn, message_id: str, continues: bool, attempts: list[Usage]) -> Reply:
@@ -98,9 +99,7 @@ def _call(turn: Turn, continues: bool) -> Call:
     )
 
 
-async def _count(turn: Turn, attempts: Sequence[Usage]) -> None:
-    """What an attempt had reported counts, whatever became of it."""
-    usage = sum(attempts, Usage())
+async def _count(turn: Turn, usage: Usage) -> None:
     if usage != Usage():
         await turn.log.write(Step(usage=add_usage(turn.log.usage, Purpose.MAIN, usage)))
 
@@ -112,20 +111,17 @@ async def _take_back(turn: Turn, reason: str) -> None:
         await turn.log.write(Step(events=(NewEvent(EventType.MESSAGE_DISCARDED, data),)))
 
 
-async def _store(turn: Turn, message_id: str, reply: Reply) -> Reply:
-    content = await _mint(turn, reply.content)
-    reply = replace(reply, content=content)
+async def _store(turn: Turn, message_id: str, reply: Reply, spent: Usage) -> None:
     calls = _calls(reply)
     answered = (completed_event(call) for call in calls if call.state is CallState.DONE)
     await turn.log.write(
         Step(
-            messages=(NewMessage(message_id, "assistant", content, reply.stop_reason, reply.usage),),
+            messages=(NewMessage(message_id, "assistant", reply.content, reply.stop_reason, reply.usage),),
             calls=calls,
             events=(NewEvent(EventType.MESSAGE_ASSISTANT, message=0), *answered),
-            usage=add_usage(turn.log.usage, Purpose.MAIN, reply.usage),
+            usage=add_usage(turn.log.usage, Purpose.MAIN, spent),
         )
     )
-    return reply
 
 
 def _calls(reply: Reply) -> tuple[ToolCall, ...]:

@@ -36,8 +36,10 @@ class SessionAnswer(BaseModel):
 
 
 class RepairAnswer(BaseModel):
+    """`message`: index into the messages as they came."""
+
     message: int
-    action: str
+    done: str
 
 
 class CreatedSession(SessionAnswer):

@@ -59,7 +59,9 @@ async def _known(request: Request, error: Exception) -> ProblemResponse:
 
 async def _schema(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, RequestValidationError)
-    errors = [{"field": _field(item["loc"]), "rule": str(item["msg"])} for item in error.errors()]
+    found = [{"field": _field(item["loc"]), "rule": str(item["msg"])} for item in error.errors()]
+    # Each member of a union complains: those that came further know what was meant.
+    errors = [item for item in found if not any(other["field"].startswith(f"{item['field']}.") for other in found)]
     kind = InvalidPayload if any(item["loc"][0] == "body" for item in error.errors()) else InvalidRequest
     return problem(kind(f"{errors[0]['field']}: {errors[0]['rule']}", errors=errors))
 

@@ -52,7 +52,10 @@ def _parts(result: Block) -> Sequence[Block]:
 
 def tidy(role: Role, content: Content) -> Content:
     """Content without what the provider refuses in any place; the same object when there is nothing of the kind."""
-    if all(problem(role, block) is None for block in content):
+    for block in content:
+        if problem(role, block) is not None:
+            break
+    else:
         return content
     return tuple(block for block in map(_without_blank_parts, content) if problem(role, block) is None)
 
@@ -65,7 +68,7 @@ def _without_blank_parts(block: Block) -> Block:
 
 def is_hollow(content: Content) -> bool:
     """Nothing, or thinking alone: no message to send."""
-    return all(block.get("type") in THINKING for block in content)
+    return THINKING.issuperset([block.get("type") for block in content])
 
 
 def late_text(content: Content) -> int | None:
@@ -96,3 +99,11 @@ def _without_breakpoint(block: Block) -> Block:
     if parts := _parts(block):
         bare["content"] = list(without_breakpoints(tuple(parts)))
     return block if bare == block else bare
+
+
+def result_text(result: Block) -> str:
+    """The text of a tool result, its parts as lines; other parts are left out. This is what its file holds."""
+    content = result.get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text", "") for part in content or () if part.get("type") == "text")

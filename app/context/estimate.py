@@ -6,7 +6,7 @@ weigh more. A run of base64 weighs about a token per 1.2 characters. Weights onl
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from app.context.image_size import image_size
@@ -28,15 +28,56 @@ IMAGE, IMAGE_EDGE, PIXELS_PER_TOKEN = 1600, 1568, 750
 PDF_PAGE, PDF_PAGE_BYTES = 2500, 50_000
 
 
-class HeuristicEstimator:
-    """Implements `Estimator`. Linear in the text, and never a loop over characters."""
+class BlockEstimator:
+    """Implements `Estimator` over the weight of a text."""
 
-    def estimate(self, text: str) -> int:
-        return _tokens(text)
+    def __init__(self, tokens: Callable[[str], int]) -> None:
+        self.estimate = tokens
 
     def estimate_request(self, request: ModelRequest) -> int:
-        messages = sum(MESSAGE + _content(message.content) for message in request.messages)
-        return _content(request.system) + messages + sum(map(_definition, request.tools))
+        messages = sum(MESSAGE + self._content(message.content) for message in request.messages)
+        return self._content(request.system) + messages + sum(map(self._definition, request.tools))
+
+    def _definition(self, tool: ToolDefinition) -> int:
+        return DEFINITION + self.estimate(tool.name) + self.estimate(tool.description) + self._json(tool.input_schema)
+
+    def _content(self, content: Iterable[Block]) -> int:
+        return sum(map(self._block, content))
+
+    def _block(self, block: Block) -> int:
+        match block:
+            case {"type": "text", "text": str(text)} | {"type": "thinking", "thinking": str(text)}:
+                return 1 + self.estimate(text)
+            case {"type": "tool_use", "name": str(name)}:
+                return TOOL_BLOCK + self.estimate(name) + self._json(block.get("input"))
+            case {"type": "tool_result"}:
+                return TOOL_BLOCK + self._result(block.get("content"))
+            case {"type": "image" | "document", "source": Mapping() as source}:
+                return 1 + self._media(block["type"], source)
+        return 1 + self._json(block)
+
+    def _result(self, content: object) -> int:
+        return self._content(content) if isinstance(content, list) else self.estimate(str(content or ""))
+
+    def _json(self, value: object) -> int:
+        return self.estimate(json.dumps(value, ensure_ascii=False))
+
+    def _media(self, kind: str, source: Mapping[str, Any]) -> int:
+        match source:
+            case {"type": "text", "data": str(text)}:
+                return self.estimate(text)
+            case {"type": "content", "content": content}:
+                return self._result(content)
+            case {"type": "base64", "data": str(data)}:
+                return _image(data) if kind == "image" else PDF_PAGE * (1 + len(data) * 3 // 4 // PDF_PAGE_BYTES)
+        return IMAGE if kind == "image" else PDF_PAGE
+
+
+class HeuristicEstimator(BlockEstimator):
+    """The default. Linear in the text, and never a loop over characters."""
+
+    def __init__(self) -> None:
+        super().__init__(_tokens)
 
 
 def _tokens(text: str) -> int:
@@ -57,46 +98,6 @@ def _in_runs(data: bytes) -> int:
         total += end - start
         start = mask.find(_RUN, end)
     return total
-
-
-def _definition(tool: ToolDefinition) -> int:
-    return DEFINITION + _tokens(tool.name) + _tokens(tool.description) + _json(tool.input_schema)
-
-
-def _content(content: Iterable[Block]) -> int:
-    return sum(map(_block, content))
-
-
-def _block(block: Block) -> int:
-    match block:
-        case {"type": "text", "text": str(text)} | {"type": "thinking", "thinking": str(text)}:
-            return 1 + _tokens(text)
-        case {"type": "tool_use", "name": str(name)}:
-            return TOOL_BLOCK + _tokens(name) + _json(block.get("input"))
-        case {"type": "tool_result"}:
-            return TOOL_BLOCK + _result(block.get("content"))
-        case {"type": "image" | "document", "source": Mapping() as source}:
-            return 1 + _media(block["type"], source)
-    return 1 + _json(block)
-
-
-def _result(content: object) -> int:
-    return _content(content) if isinstance(content, list) else _tokens(str(content or ""))
-
-
-def _json(value: object) -> int:
-    return _tokens(json.dumps(value, ensure_ascii=False))
-
-
-def _media(kind: str, source: Mapping[str, Any]) -> int:
-    match source:
-        case {"type": "text", "data": str(text)}:
-            return _tokens(text)
-        case {"type": "content", "content": content}:
-            return _result(content)
-        case {"type": "base64", "data": str(data)}:
-            return _image(data) if kind == "image" else PDF_PAGE * (1 + len(data) * 3 // 4 // PDF_PAGE_BYTES)
-    return IMAGE if kind == "image" else PDF_PAGE
 
 
 def _image(data: str) -> int:

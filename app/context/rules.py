@@ -27,9 +27,14 @@ class Violation:
 Rule = Callable[[Sequence[Message]], Violation | None]
 
 
-def violation(messages: Sequence[Message], continues: bool = False) -> Violation | None:
-    """The first rule a request breaks. `continues`: the last message may be an assistant one (pause_turn)."""
-    return first_violation((rule for rule in VIEW_RULES if not (continues and rule is ends_with_user)), messages)
+def violation(messages: Sequence[Message], continues: bool = False, head: bool = False) -> Violation | None:
+    """The first rule a request breaks.
+
+    `continues`: the last message may be an assistant one (pause_turn). `head`: the first message is a view head, which
+    stands alone, so that a user message may follow it: the live API joins them.
+    """
+    rules = HEADED_RULES if head else VIEW_RULES
+    return first_violation((rule for rule in rules if not (continues and rule is ends_with_user)), messages)
 
 
 def first_violation(rules: Iterable[Rule], messages: Sequence[Message]) -> Violation | None:
@@ -59,6 +64,11 @@ def roles_alternate(messages: Sequence[Message]) -> Violation | None:
         if before.role == message.role:
             return Violation(index, f"two {message.role} messages in a row")
     return None
+
+
+def alternate_after_head(messages: Sequence[Message]) -> Violation | None:
+    found = roles_alternate(messages[1:])
+    return found and Violation(found.message + 1, found.rule)
 
 
 def contents_not_empty(messages: Sequence[Message]) -> Violation | None:
@@ -185,3 +195,4 @@ VIEW_RULES: tuple[Rule, ...] = (
     call_ids_legal,
     batches(all_answered, none_stray, one_result_each, in_call_order),
 )
+HEADED_RULES = tuple(alternate_after_head if rule is roles_alternate else rule for rule in VIEW_RULES)

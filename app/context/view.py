@@ -14,11 +14,12 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, count, groupby, pairwise
+from operator import attrgetter
 
 from app.context.batches import match, settle
 from app.context.blocks import calls_last, is_hollow, tidy
 from app.context.mint import mint_messages
-from app.context.rules import call_ids_legal
+from app.context.rules import call_ids_legal, roles_alternate
 from app.conversation.messages import Block, Content, Message, StoredMessage, text_block, tool_uses
 
 EMPTY = text_block("(empty message)")
@@ -31,17 +32,23 @@ def render_view(rows: Sequence[StoredMessage], continues: bool = False) -> tuple
     `continues`: the last row is an assistant one to be continued (pause_turn), so it stays even with thinking alone.
     Without a user row at the end the view ends with an assistant message, which the validator refuses.
     """
-    return tuple(distinct(settled(_shaped(rows, continues))))
+    return tuple(numbered(opened(merged(visible(rows), continues))))
 
 
 def stray_results(rows: Sequence[StoredMessage]) -> int:
     """How many results the view leaves out because no call right before them asks for one."""
-    messages = [Message("assistant", ()), *_shaped(rows, False)]
+    messages = [Message("assistant", ()), *merged(visible(rows), False)]
     return sum(len(match(tool_uses(before.content), after.content)[1]) for before, after in pairwise(messages))
 
 
-def _shaped(rows: Sequence[StoredMessage], continues: bool) -> list[Message]:
-    return opened(joined(solid(joined(tidied(visible(rows))), continues)))
+def merged(messages: Iterable[Message], continues: bool) -> list[Message]:
+    """Passes 2 to 4: alternating messages of blocks that are legal by themselves."""
+    return joined(solid(joined(tidied(messages)), continues))
+
+
+def numbered(messages: Iterable[Message]) -> list[Message]:
+    """Passes 6 and 7: calls and results pairwise, under ids of their own."""
+    return distinct(settled(messages))
 
 
 def visible(rows: Iterable[StoredMessage]) -> list[Message]:
@@ -56,12 +63,15 @@ def _nothing(message: Message) -> Content:
     return (EMPTY,) if message.role == "user" else ()
 
 
-def joined(messages: Iterable[Message]) -> list[Message]:
-    out: list[Message] = []
-    for role, group in groupby(messages, key=lambda message: message.role):
-        first, *more = group
-        out.append(Message(role, tuple(chain(first.content, *(m.content for m in more)))) if more else first)
-    return out
+def joined(messages: list[Message]) -> list[Message]:
+    if roles_alternate(messages) is None:
+        return messages
+    return [_joined(list(group)) for _, group in groupby(messages, key=attrgetter("role"))]
+
+
+def _joined(group: Sequence[Message]) -> Message:
+    first, *more = group
+    return Message(first.role, tuple(chain.from_iterable(m.content for m in group))) if more else first
 
 
 def solid(messages: Sequence[Message], continues: bool) -> list[Message]:

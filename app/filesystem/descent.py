@@ -76,6 +76,12 @@ def read_whole(folder: int, name: str) -> bytes:
         return file.read()
 
 
+def read_end(folder: int, name: str, length: int) -> bytes:
+    with opened(folder, name, os.O_RDONLY) as descriptor, open(descriptor, "rb", closefd=False) as file:
+        file.seek(max(0, os.fstat(descriptor).st_size - length))
+        return file.read(length)
+
+
 def replace(incoming: int, folder: int, name: str, data: bytes) -> None:
     """Puts `data` in the place of `name` in one step; a reader, or a crash, finds the old file or the new one whole."""
     _refuse_special(folder, name)

@@ -59,6 +59,16 @@ class LocalFiles:
 
         return await _in_thread(work)
 
+    async def read_end(self, session_id: str, path: str, length: int) -> bytes:
+        area, names = parse_path(path)
+        folders, name = _place(session_id, (area, *names))
+
+        def work() -> bytes:
+            with self._opened(folders, create=False) as folder:
+                return descent.read_end(folder, name, length)
+
+        return await _in_thread(work)
+
     async def write(self, session_id: str, path: str, data: bytes) -> None:
         folders, name, area = _target(session_id, path)
         check_size(area, len(data))

@@ -20,6 +20,9 @@ class MemoryFiles:
         except KeyError:
             raise FileMissing(NO_FILE) from None
 
+    async def read_end(self, session_id: str, path: str, length: int) -> bytes:
+        return (await self.read(session_id, path))[-length:]
+
     async def write(self, session_id: str, path: str, data: bytes) -> None:
         self._store(session_id, *parse_path(path), data)
 

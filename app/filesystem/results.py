@@ -41,6 +41,11 @@ class ResultFiles:
             raise FileMissing(NO_FILE)
         return text.encode()
 
+    async def read_end(self, session_id: str, path: str, length: int) -> bytes:
+        if parse_path(path)[0] is Area.RESULTS:
+            return (await self.read(session_id, path))[-length:]
+        return await self._inner.read_end(session_id, path, length)
+
     async def _render(self, session_id: str, seq: int, index: int, kind: str) -> str | None:
         rows = await self._transcript.page(session_id, after=seq - 1, limit=2)
         if not rows or rows[0].seq != seq:

@@ -87,7 +87,8 @@ class Pool:
                 raise StoreUnavailable("The database schema is behind this release: run `hango migrate`.")
 
     async def close(self) -> None:
-        self._pool.terminate()
+        if self._opened:
+            self._pool.terminate()
 
 
 async def is_ready(database_url: str) -> bool:

@@ -14,6 +14,7 @@ _UNAVAILABLE = (
     asyncpg.PostgresConnectionError,
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
+    asyncpg.ClientConfigurationError,
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
 )

@@ -57,23 +57,26 @@ _START = f"""
     )
     select {_FOUND} from run
 """
+# `died`: an owner that has let go of the run at its shutdown is not named any more.
 _LOCK_EXPIRED = """
-    update session_heads set
-        generation = generation + 1, owner = $1, lease_until = clock_timestamp() + make_interval(secs => $2)
-    where session_id = (
-        select h.session_id from runs r join session_heads h on h.session_id = r.session_id and h.running_run_id = r.id
+    with expired as materialized (
+        select h.session_id, h.owner is not null as died
+        from runs r join session_heads h on h.session_id = r.session_id and h.running_run_id = r.id
         where r.status = 'running' and h.lease_until < now()
         order by h.lease_until limit 1 for update of h skip locked
     )
-    returning session_id, running_run_id, generation
+    update session_heads h set
+        generation = generation + 1, owner = $1, lease_until = clock_timestamp() + make_interval(secs => $2)
+    from expired where h.session_id = expired.session_id
+    returning h.session_id, running_run_id, generation, died
 """
-# A run stands at its newest event that came from working on it.
+# A run stands at its newest event that brought it forward: a tool that starts again and again does not.
 _COUNT_DEATH = f"""
     with newest as (
         select coalesce(max(seq), 0) as step from events
-        where run_id = $1 and type in ('message.user', 'message.assistant', 'tool.started', 'tool.completed')
+        where run_id = $1 and type in ('message.user', 'message.assistant', 'tool.completed')
     ), run as (
-        update runs set deaths = case death_step when step then deaths + 1 else 1 end, death_step = step
+        update runs set deaths = case death_step when step then deaths else 0 end + $2::int, death_step = step
         from newest where id = $1
         returning deaths, {RUN_COLUMNS}
     )
@@ -97,8 +100,8 @@ async def take_over(connection: asyncpg.Connection, owner: str, lease_s: float, 
     head = await connection.fetchrow(_LOCK_EXPIRED, owner, lease_s)
     if head is None:
         return None
-    session_id, run_id, generation = head
-    [row] = await connection.fetch(_COUNT_DEATH, run_id)
+    session_id, run_id, generation, died = head
+    [row] = await connection.fetch(_COUNT_DEATH, run_id, int(died))
     return await _write_plan(connection, Lease(session_id, run_id, generation, owner), row, row["deaths"], plan)
 
 

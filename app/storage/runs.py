@@ -49,6 +49,10 @@ class PostgresRuns:
         async with self._pool.connection() as connection:
             return await leases.renew(connection, leases_, self._lease_s)
 
+    async def release(self, leases_: Sequence[Lease]) -> None:
+        async with self._pool.connection() as connection:
+            await leases.release(connection, leases_)
+
     async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
         async with self._pool.transaction() as connection:
             return await cancellation.request_cancel(connection, session_id, run_id)

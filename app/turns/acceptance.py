@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from app.context.blocks import without_breakpoints
 from app.conversation.clean import clean_json
 from app.conversation.messages import Block, Content, Message, as_content, is_blank
 from app.conversation.model_profile import ModelProfile
@@ -21,7 +22,7 @@ def accept_input(
     content: str | Sequence[Block], model: str | None, max_tokens: int | None, metadata: dict[str, Any]
 ) -> RunInput:
     """The input, cleaned. Raises InvalidPayload naming the field."""
-    blocks: Content = tuple(clean_json(block) for block in as_content(content))
+    blocks: Content = without_breakpoints(tuple(clean_json(block) for block in as_content(content)))
     if not blocks:
         raise _invalid("content", "must have at least one block")
     for index, block in enumerate(blocks):
@@ -30,10 +31,13 @@ def accept_input(
 
 
 def _check_block(field: str, block: Block) -> None:
-    if block.get("type") not in USER_BLOCKS:
+    kind = block.get("type")
+    if not isinstance(kind, str) or kind not in USER_BLOCKS:
         raise _invalid(f"{field}.type", f"must be one of {', '.join(sorted(USER_BLOCKS))}")
-    if block["type"] == "text" and not isinstance(block.get("text"), str):
+    if kind == "text" and not isinstance(block.get("text"), str):
         raise _invalid(f"{field}.text", "must be a string")
+    if kind != "text" and not isinstance(block.get("source"), dict):
+        raise _invalid(f"{field}.source", "must be an object")
     if is_blank(block):
         raise _invalid(f"{field}.text", "must not be empty or white space only")
 
@@ -57,9 +61,13 @@ def check_size(
         )
 
 
-def check_max_tokens(max_tokens: int | None, profile: ModelProfile) -> None:
-    if max_tokens is not None and not 1 <= max_tokens <= profile.max_output_tokens:
-        raise _invalid("max_tokens", f"must be from 1 to {profile.max_output_tokens} for {profile.model}")
+def check_max_tokens(session: Session, max_tokens: int | None, profile: ModelProfile) -> None:
+    """Raises InvalidPayload when the model cannot write as much, or the session's thinking would not fit below it."""
+    if max_tokens is None:
+        return
+    least = int((session.settings.thinking or {}).get("budget_tokens") or 0) + 1
+    if not least <= max_tokens <= profile.max_output_tokens:
+        raise _invalid("max_tokens", f"must be from {least} to {profile.max_output_tokens} for {profile.model}")
 
 
 def _invalid(field: str, rule: str) -> InvalidPayload:

@@ -56,9 +56,9 @@ class Broadcast:
 
     @contextmanager
     def subscribe(self, session_id: str, dropped: asyncio.Event) -> Iterator[Subscription]:
-        """`dropped` is set when the reader falls behind."""
+        """`dropped` is set when the reader falls behind, and when the server stops."""
         opened = self._open.get(session_id)
-        subscription = Subscription(opened.snapshot() if opened else None, dropped)
+        subscription = Subscription(opened.snapshot() if opened and opened.shown else None, dropped)
         if self._ending:
             dropped.set()
         self._subscriptions[session_id].add(subscription)
@@ -78,10 +78,6 @@ class Broadcast:
     def sessions(self) -> list[str]:
         """Sessions that have readers."""
         return list(self._subscriptions)
-
-    @property
-    def readers(self) -> int:
-        return sum(len(readers) for readers in self._subscriptions.values())
 
     def publish(self, event: StoredEvent) -> None:
         readers = self._subscriptions.get(event.session_id)
@@ -109,9 +105,12 @@ class Broadcast:
         for readers in self._subscriptions.values():
             for reader in readers:
                 reader.dropped.set()
+                reader.offer(0)  # wakes it
 
-    def opened(self, session_id: str, message: OpenMessage) -> None:
-        self._open[session_id] = message
+    def opened(self, message: OpenMessage) -> None:
+        self._open[message.session_id] = message
 
-    def closed(self, session_id: str) -> None:
-        self._open.pop(session_id, None)
+    def closed(self, message: OpenMessage) -> None:
+        """The session's open message may be another one by now, of the run's next owner."""
+        if self._open.get(message.session_id) is message:
+            del self._open[message.session_id]

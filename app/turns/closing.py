@@ -1,12 +1,13 @@
 """The end of a run: one step that answers what is open, updates the counters and tells the readers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from app.agent.results import answer_open, completed_event
 from app.context.gauge import fill_and_level
 from app.conversation.events import EventType, NewEvent
+from app.conversation.messages import StoredMessage
 from app.conversation.model_profile import ModelProfile
 from app.conversation.run import Closing, RunStatus, Step
 from app.conversation.usage import usage_to_json
@@ -47,7 +48,7 @@ def closing_step(log: TurnLog, run_id: str, profile: ModelProfile, outcome: Outc
     """Every open call gets its one result; one terminal event; the counters once."""
     reason = CANCELLED if outcome.status is RunStatus.CANCELLED else FAILED
     answered, results = answer_open(log.rows, log.calls, ids.new("msg"), lambda _: reason)
-    last_input = _last_input(log, run_id)
+    last_input = last_input_tokens(log.rows, run_id)
     return Step(
         messages=results,
         changes=answered,
@@ -61,9 +62,9 @@ def closing_step(log: TurnLog, run_id: str, profile: ModelProfile, outcome: Outc
     )
 
 
-def _last_input(log: TurnLog, run_id: str) -> int | None:
+def last_input_tokens(rows: Sequence[StoredMessage], run_id: str) -> int | None:
     """Total input of the run's newest answer that reported usage; None when there is none."""
-    usages = (row.usage for row in reversed(log.rows) if row.run_id == run_id and row.usage is not None)
+    usages = (row.usage for row in reversed(rows) if row.run_id == run_id and row.usage is not None)
     return next((usage.total_input for usage in usages if usage.total_input), None)
 
 

@@ -45,16 +45,25 @@ class Follower:
                 yield item
 
     async def _live(self, subscription: Subscription, tick_s: float) -> AsyncIterator[StoredEvent | Preview | None]:
+        clock = asyncio.get_running_loop().time
+        spoken = clock()
         while not self._ended:
             item = await subscription.get(tick_s)
-            if item is None:
+            async for wanted in self._wanted_of(item):
+                yield wanted
+                spoken = clock()
+            # What is left out must not keep the stream silent.
+            if clock() - spoken >= tick_s:
                 yield None
-            elif isinstance(item, Preview):
-                if self._wanted(item):
-                    yield item
-            else:
-                async for event in self._advance(item):
-                    yield event
+                spoken = clock()
+
+    async def _wanted_of(self, item: StoredEvent | Preview | int | None) -> AsyncIterator[StoredEvent | Preview]:
+        if isinstance(item, Preview):
+            if self._wanted(item):
+                yield item
+        elif item is not None:
+            async for event in self._advance(item):
+                yield event
 
     async def _advance(self, item: StoredEvent | int) -> AsyncIterator[StoredEvent]:
         """The next event as it came; from the log when some are missing before it; nothing when it is known."""

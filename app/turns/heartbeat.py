@@ -13,6 +13,9 @@ log = logging.getLogger(__name__)
 
 OpenStore = Callable[[], AbstractAsyncContextManager[RunStore]]
 
+# A stop waits this long for a beat that is under way.
+STOP_S = 1.0
+
 
 class Heartbeat:
     """`open_store` is called inside the thread: its connection belongs to the thread's own loop."""
@@ -21,7 +24,7 @@ class Heartbeat:
         self,
         open_store: OpenStore,
         leases: Callable[[], Sequence[Lease]],
-        heard: Callable[[Renewal], None],
+        heard: Callable[[Sequence[Lease], Renewal], None],
         period_s: float,
     ) -> None:
         self._open_store = open_store
@@ -36,8 +39,9 @@ class Heartbeat:
         self._thread.start()
 
     async def stop(self) -> None:
+        """A thread that hangs in the database is left behind: it is a daemon, and its process ends."""
         self._stop.set()
-        await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._thread.join, STOP_S)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -51,8 +55,8 @@ class Heartbeat:
     async def _beat(self) -> None:
         async with self._open_store() as store:
             while not self._stop.is_set():
-                leases = self._leases()
-                if leases:
-                    renewal = await store.renew(leases)
-                    self._loop.call_soon_threadsafe(self._heard, renewal)
+                if leases := self._leases():
+                    async with asyncio.timeout(self._period_s):
+                        renewal = await store.renew(leases)
+                    self._loop.call_soon_threadsafe(self._heard, leases, renewal)
                 await asyncio.to_thread(self._stop.wait, self._period_s)

@@ -1,24 +1,23 @@
-"""What a run has committed, and the one way to commit more: under its lease, shielded, then told to the readers."""
+"""What a run has committed, and the one way to commit more: under its lease, whole, then told to the readers."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
 
 from app.conversation.events import EventType
 from app.conversation.messages import Block, StoredMessage
 from app.conversation.reply import Delta
 from app.conversation.run import NewMessage, Step, ToolCall, Written
 from app.conversation.usage import UsageByPurpose
+from app.errors import LeaseLost
 from app.ports import RunStore, Taken
 from app.turns.broadcast import Broadcast
 from app.turns.open_message import OpenMessage
+from app.turns.shielded import finish
 
 # Deltas are sent at most this often: one core does not carry hundreds of streams at every token.
 FLUSH_S = 0.025
-
-T = TypeVar("T")
 
 
 class Journal:
@@ -32,7 +31,7 @@ class Journal:
         runs: RunStore,
         broadcast: Broadcast,
     ) -> None:
-        self.lease = taken.lease
+        self._lease = taken.lease
         self._runs = runs
         self._broadcast = broadcast
         self._rows = list(rows)
@@ -40,6 +39,9 @@ class Journal:
         self._usage: UsageByPurpose = taken.beginning.run.usage
         self._open: OpenMessage | None = None
         self._flusher: asyncio.TimerHandle | None = None
+        # Parallel tools would wait for each other at the session's head row anyway; here they hold no connection.
+        self._turnstile = asyncio.Lock()
+        self._sealed = False
 
     @property
     def rows(self) -> Sequence[StoredMessage]:
@@ -59,14 +61,31 @@ class Journal:
 
     async def write(self, step: Step) -> Written:
         """A cancelled caller waits for the commit: whether a step happened is never in doubt."""
-        return await finish(self._commit(step))
+        return await finish(self._commit(lambda: step))
 
-    async def _commit(self, step: Step) -> Written:
-        written = await self._runs.write(self.lease, step)
-        self.apply(step, written)
-        return written
+    async def close(self, last: Callable[[], Step]) -> None:
+        """Commits the last step, made from what every step before it has left. Whoever still writes gets LeaseLost."""
+        await finish(self._commit(last, seals=True))
 
-    def apply(self, step: Step, written: Written) -> None:
+    async def _commit(self, make: Callable[[], Step], seals: bool = False) -> Written:
+        async with self._turnstile:
+            self._check_open()
+            self._sealed = seals
+            step = make()
+            written = await self._runs.write(self._lease, step)
+            self._apply(step, written)
+            return written
+
+    def _check_open(self) -> None:
+        if self._sealed:
+            raise LeaseLost
+
+    def seal(self) -> None:
+        """Ends writes and previews, whatever became of the run."""
+        self._sealed = True
+        self._end_previews()
+
+    def _apply(self, step: Step, written: Written) -> None:
         rows = [self._row(m, seq, written.at) for m, seq in zip(step.messages, written.message_seqs, strict=True)]
         self._rows.extend(rows)
         for row in rows:
@@ -83,7 +102,7 @@ class Journal:
         return StoredMessage(
             id=message.id,
             seq=seq,
-            run_id=self.lease.run_id,
+            run_id=self._lease.run_id,
             role=message.role,
             content=message.content,
             stop_reason=message.stop_reason,
@@ -94,19 +113,20 @@ class Journal:
         )
 
     def open_message(self, message_id: str) -> None:
-        self._open = OpenMessage(self.lease.session_id, self.lease.run_id, message_id, self._broadcast.preview)
-        self._broadcast.opened(self.lease.session_id, self._open)
+        self._check_open()
+        self._open = OpenMessage(self._lease.session_id, self._lease.run_id, message_id, self._broadcast.preview)
+        self._broadcast.opened(self._open)
 
     def open_block(self, index: int, block: Block) -> None:
-        assert self._open is not None
-        self._open.open_block(index, block)
+        if self._open is not None:
+            self._open.open_block(index, block)
 
     def delta(self, delta: Delta) -> None:
         """The first piece goes out at once, the others are gathered."""
-        assert self._open is not None
-        self._open.add(delta)
-        if self._flusher is None:
-            self._flush()
+        if self._open is not None:
+            self._open.add(delta)
+            if self._flusher is None:
+                self._flush()
 
     def _flush(self) -> None:
         sent = self._open is not None and self._open.flush()
@@ -117,24 +137,14 @@ class Journal:
         ids = {event.data["message"]["id"] for event in written.events if event.type == EventType.MESSAGE_ASSISTANT}
         ids |= {event.data["message_id"] for event in written.events if event.type == EventType.MESSAGE_DISCARDED}
         if self._open is not None and self._open.message_id in ids:
-            self.close()
+            self._end_previews()
 
-    def close(self) -> None:
-        """Sends what waits and ends the previews."""
+    def _end_previews(self) -> None:
+        """Sends what waits, so that the pieces are the whole."""
         if self._flusher is not None:
             self._flusher.cancel()
             self._flusher = None
         if self._open is not None:
             self._open.flush()
+            self._broadcast.closed(self._open)
             self._open = None
-            self._broadcast.closed(self.lease.session_id)
-
-
-async def finish(work: Coroutine[Any, Any, T]) -> T:
-    """Awaits `work` to its end even when the caller is cancelled; the cancellation is raised afterwards."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        raise

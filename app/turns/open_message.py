@@ -16,12 +16,16 @@ _TYPES: Mapping[DeltaKind, PreviewType] = {
 
 
 class OpenMessage:
-    """Pieces per block, and those not yet sent. `emit` is called with each preview to send."""
+    """Pieces per block, and those not yet sent. `emit` is called with each preview to send.
+
+    `shown`: a reader may have seen some of it.
+    """
 
     def __init__(self, session_id: str, run_id: str, message_id: str, emit: Callable[[Preview], None]) -> None:
+        self.session_id = session_id
         self.message_id = message_id
         self.shown = False
-        self._ids = (session_id, run_id)
+        self._run_id = run_id
         self._emit = emit
         self._blocks: dict[int, dict[str, Any]] = {}
         self._pieces: dict[int, list[str]] = {}
@@ -43,7 +47,7 @@ class OpenMessage:
         waiting, self._waiting = self._waiting, []
         for (index, kind), group in groupby(waiting, key=lambda delta: (delta.index, delta.kind)):
             text = "".join(delta.text for delta in group)
-            self._pieces.setdefault(index, []).append(text)
+            self._pieces[index].append(text)
             self._emit(self._preview(_TYPES[kind], {"index": index, "text": text}))
         return bool(waiting)
 
@@ -52,5 +56,4 @@ class OpenMessage:
         return self._preview(PreviewType.SNAPSHOT, {"blocks": blocks})
 
     def _preview(self, kind: PreviewType, data: dict[str, Any]) -> Preview:
-        session_id, run_id = self._ids
-        return Preview(kind, session_id, run_id, {"message_id": self.message_id, **data})
+        return Preview(kind, self.session_id, self._run_id, {"message_id": self.message_id, **data})

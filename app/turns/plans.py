@@ -1,5 +1,6 @@
 """Pure plans: what a run's owner writes in the transaction that takes the run."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from app.agent.results import answer_open, completed_event, failed
@@ -7,7 +8,7 @@ from app.conversation.events import EventType, NewEvent
 from app.conversation.run import CallState, Closing, NewMessage, RunStatus, Step, ToolCall
 from app.ports import Beginning, IdSource
 from app.tools.registry import Registry
-from app.turns.closing import CANCELLED, terminal_event
+from app.turns.closing import CANCELLED, last_input_tokens, terminal_event
 
 UNKNOWN = "Interrupted while it ran: the outcome is unknown and it was not run again. Check before you repeat it."
 NEVER_RAN = "Not run: the turn that asked for it was interrupted."
@@ -17,7 +18,7 @@ MAX_DEATHS = 2
 
 def start(beginning: Beginning, ids: IdSource) -> Step:
     """The user message becomes a row. Calls that an earlier turn left open are answered first, in one row."""
-    answered, results = answer_open(beginning.tail, beginning.calls, ids.new("msg"), lambda _: NEVER_RAN)
+    answered, results = answer_open(beginning.tail, beginning.calls, ids.new("msg"), _why(NEVER_RAN))
     messages = (*results, NewMessage(ids.new("msg"), "user", beginning.run.input.content))
     events = (
         *(completed_event(call) for call in answered),
@@ -41,17 +42,19 @@ def take_over(beginning: Beginning, tools: Registry, ids: IdSource) -> Step:
 
 def abandon(beginning: Beginning, status: RunStatus, reason: str, ids: IdSource) -> Step:
     """Ends a run that nobody works on: every open call gets an error result."""
-
-    def why(call: ToolCall) -> str:
-        return UNKNOWN if call.state is CallState.STARTED else reason
-
-    answered, results = answer_open(beginning.tail, beginning.calls, ids.new("msg"), why)
+    answered, results = answer_open(beginning.tail, beginning.calls, ids.new("msg"), _why(reason))
+    last_input = last_input_tokens(beginning.tail, beginning.run.id)
     return Step(
         messages=results,
         changes=answered,
         events=(*(completed_event(call) for call in answered), terminal_event(status)),
-        closing=Closing(status),
+        closing=Closing(status, last_input_tokens=last_input),
     )
+
+
+def _why(reason: str) -> Callable[[ToolCall], str]:
+    """What is answered to an open call: one that had started may have had its effect."""
+    return lambda call: UNKNOWN if call.state is CallState.STARTED else reason
 
 
 def _safe(call: ToolCall, tools: Registry) -> bool:

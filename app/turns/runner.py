@@ -1,43 +1,28 @@
-"""Runs turns as tasks of their own: a client that leaves never stops one, a cancel does."""
+"""Owns the runs of this process, each a task of its own: a client that leaves never stops one, a cancel does."""
 
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Coroutine, Sequence
 from functools import partial
+from typing import Any
 
-from app.agent.loop import run_loop
-from app.agent.turn import Turn, Workbench
-from app.context.batches import unanswered
-from app.conversation.model_profile import ModelProfile
+from app.agent.turn import Workbench
 from app.conversation.run import Lease, RunStatus
-from app.conversation.session import Session
-from app.errors import LeaseLost, RunFailed, StoreUnavailable
+from app.errors import LeaseLost, StoreUnavailable
 from app.ports import Renewal, RunStore, Taken
-from app.turns import plans, signals
+from app.turns import plans
 from app.turns.broadcast import Broadcast
-from app.turns.closing import Outcome, closing_step, failure
-from app.turns.journal import Journal
+from app.turns.work import Order, ProfileOf, work_on
 
 log = logging.getLogger(__name__)
 
-# Tools get this long to end after a cancel; then the run is closed without them (1 s is promised).
-CANCEL_GRACE_S = 0.5
-
-
-ProfileOf = Callable[[Session, str], ModelProfile]
-
-
-@dataclass(slots=True)
-class _Live:
-    lease: Lease
-    task: asyncio.Task[None]
-    cancel: asyncio.Event = field(default_factory=asyncio.Event)
+# A stop waits this long for what is being written.
+STOP_S = 2.0
 
 
 class Runner:
-    """Owns every run of this process. `profile_of(session, model)` gives the profile in force."""
+    """`profile_of(session, model)` gives the profile in force."""
 
     def __init__(
         self,
@@ -52,115 +37,118 @@ class Runner:
         self._broadcast = broadcast
         self._profile_of = profile_of
         self._owner = owner
-        self._live: dict[str, _Live] = {}
+        self._orders: dict[Lease, Order] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._takings: set[asyncio.Task[Taken | None]] = set()
         self._stopping = False
 
     @property
     def leases(self) -> Sequence[Lease]:
-        return [live.lease for live in self._live.values()]
+        """Read from the heartbeat's thread too: copying the keys is one operation."""
+        return list(self._orders)
 
     async def kick(self, session_id: str) -> None:
         """Starts the session's next queued run, if there is one and nothing of it is running."""
-        if self._stopping:
-            return
-        taken = await self._runs.start(session_id, self._owner, partial(plans.start, ids=self._bench.ids))
-        if taken is not None:
-            self._launch(taken)
+        if not self._stopping:
+            plan = partial(plans.start, ids=self._bench.ids)
+            await self._take(self._runs.start(session_id, self._owner, plan))
 
     async def sweep(self) -> bool:
         """Takes over one run whose owner died; False when there is none."""
+        if self._stopping:
+            return False
+        if leases := self.leases:
+            # The heartbeat may have been cut off for longer than a lease: what lives here is not taken from itself.
+            self.heard(leases, await self._runs.renew(leases))
         plan = partial(plans.take_over, tools=self._bench.tools, ids=self._bench.ids)
-        taken = None if self._stopping else await self._runs.take_over(self._owner, plan)
+        taken = await self._take(self._runs.take_over(self._owner, plan))
         if taken is None:
             return False
         log.warning("run taken over", extra={"run": taken.lease.run_id, "deaths": taken.beginning.deaths})
         if taken.closed:
-            self._publish(taken)
             await self.kick(taken.lease.session_id)
-        else:
-            self._launch(taken)
         return True
 
-    def cancel(self, run_id: str) -> None:
-        if run_id in self._live:
-            self._live[run_id].cancel.set()
+    async def cancel(self, run_id: str) -> None:
+        """Cancels the run if it is here; the heartbeat tells another owner."""
+        if self._takings:
+            await asyncio.wait(self._takings)  # it may be one that was just started
+        for lease in self.leases:
+            if lease.run_id == run_id:
+                self._give(lease, RunStatus.CANCELLED)
 
-    def heard(self, renewal: Renewal) -> None:
-        for run_id in renewal.lost & self._live.keys():
-            self._live[run_id].task.cancel()
-        for run_id in renewal.cancelled:
-            self.cancel(run_id)
+    def heard(self, asked: Sequence[Lease], renewal: Renewal) -> None:
+        """What the heartbeat heard about the leases it asked for."""
+        for lease in asked:
+            if lease.run_id in renewal.lost:
+                self._give(lease, None)
+            elif lease.run_id in renewal.cancelled:
+                self._give(lease, RunStatus.CANCELLED)
 
     async def stop(self) -> None:
-        """Leaves every run as it stands: the next owner goes on from its last committed step."""
+        """Leaves every run as it stands: the next owner goes on from its last committed step, at once."""
         self._stopping = True
-        tasks = [live.task for live in self._live.values()]
-        for task in tasks:
+        if self._takings:
+            await asyncio.wait(self._takings, timeout=STOP_S)
+        leases = self.leases
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_S)
+        await self._release(leases)
 
-    def _launch(self, taken: Taken) -> None:
-        self._publish(taken)
-        task = asyncio.create_task(self._run(taken))
-        self._live[taken.lease.run_id] = _Live(taken.lease, task)
+    def _give(self, lease: Lease, order: RunStatus | None) -> None:
+        future = self._orders.get(lease)
+        if future is not None and not future.done():
+            future.set_result(order)
 
-    def _publish(self, taken: Taken) -> None:
+    async def _take(self, taking: Coroutine[Any, Any, Taken | None]) -> Taken | None:
+        """Apart from its caller, who may be cancelled: a run that was taken must get its task."""
+        task = asyncio.create_task(self._launch(taking))
+        self._takings.add(task)
+        task.add_done_callback(self._takings.discard)
+        return await asyncio.shield(task)
+
+    async def _launch(self, taking: Coroutine[Any, Any, Taken | None]) -> Taken | None:
+        taken = await taking
+        if taken is None:
+            return None
         for event in taken.written.events:
             self._broadcast.publish(event)
+        if taken.closed:
+            return taken
+        if self._stopping:
+            await self._release([taken.lease])
+            return taken
+        self._orders[taken.lease] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._run(taken))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return taken
+
+    async def _release(self, leases: Sequence[Lease]) -> None:
+        try:
+            if leases:
+                await self._runs.release(leases)
+        except StoreUnavailable:
+            log.warning("leases not released: they run out by themselves")
 
     async def _run(self, taken: Taken) -> None:
+        lease = taken.lease
         try:
-            await self._drive(taken)
+            await work_on(taken, self._orders[lease], self._bench, self._runs, self._broadcast, self._profile_of)
         except LeaseLost:
-            log.warning("lease lost", extra={"run": taken.lease.run_id})
+            log.warning("lease lost", extra={"run": lease.run_id})
         except Exception:
             # Nothing more can be written now; the lease runs out and the sweep takes the run up again.
-            log.exception("run left for takeover", extra={"run": taken.lease.run_id})
+            log.exception("run left for takeover", extra={"run": lease.run_id})
         finally:
-            del self._live[taken.lease.run_id]
-        await self._kick_apart(taken.lease.session_id)
+            del self._orders[lease]
+        await self._kick_apart(lease.session_id)
 
     async def _kick_apart(self, session_id: str) -> None:
         """In a context of its own: the next turn is no part of this one's trace."""
         try:
             await asyncio.create_task(self.kick(session_id), context=contextvars.Context())
-        except StoreUnavailable:
-            log.warning("next turn left to the sweep: the store is unavailable", extra={"session": session_id})
-
-    async def _drive(self, taken: Taken) -> None:
-        session, run = taken.beginning.session, taken.beginning.run
-        rows = await self._bench.transcript.load(session.id)
-        calls = await self._bench.transcript.calls(session.id, rows[-1].seq) if unanswered(rows) else ()
-        journal = Journal(taken, rows, calls, self._runs, self._broadcast)
-        turn = Turn(session, run, self._profile_of(session, run.model), journal, self._bench)
-        with signals.turn_span(session, run) as span:
-            outcome = await self._outcome(turn, self._live[run.id].cancel)
-            step = closing_step(journal, run.id, turn.profile, outcome, self._bench.ids)
-            journal.close()
-            await journal.write(step)
-            signals.end_turn(span, outcome)
-
-    async def _outcome(self, turn: Turn, cancel: asyncio.Event) -> Outcome:
-        """How the loop ended. Raises what only a takeover can mend: LeaseLost, StoreUnavailable."""
-        work = asyncio.create_task(run_loop(turn))
-        asked = asyncio.create_task(cancel.wait())
-        try:
-            await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                return Outcome(RunStatus.CANCELLED)
-            return _judge(work)
-        finally:
-            asked.cancel()
-            work.cancel()
-            await asyncio.wait({work}, timeout=CANCEL_GRACE_S)
-
-
-def _judge(work: asyncio.Task[str]) -> Outcome:
-    error = work.exception()
-    if error is None:
-        return Outcome(RunStatus.COMPLETED, work.result())
-    if isinstance(error, LeaseLost | StoreUnavailable) or not isinstance(error, Exception):
-        raise error
-    if not isinstance(error, RunFailed):
-        log.error("the agent loop raised", exc_info=error)
-    return failure(error)
+        except Exception:
+            log.warning("next turn left to the sweep", exc_info=True, extra={"session": session_id})

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Coroutine
+from typing import Any
 
 from app.agent.turn import Workbench
 from app.conversation.messages import text_of
@@ -15,7 +15,8 @@ from app.turns.acceptance import check_max_tokens, check_size
 from app.turns.broadcast import Broadcast, Dropped
 from app.turns.follow import Follower
 from app.turns.heartbeat import Heartbeat, OpenStore
-from app.turns.runner import ProfileOf, Runner
+from app.turns.runner import Runner
+from app.turns.work import ProfileOf
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class Turns:
         self._lease_s = lease_s
         self._broadcast = Broadcast()
         self._runner = Runner(bench, runs, self._broadcast, profile_of, owner)
+        self._ending = False
         self._loops: list[asyncio.Task[None]] = []
         self._heartbeat: Heartbeat | None = None
 
@@ -57,11 +59,12 @@ class Turns:
         for loop in self._loops:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
-        await self._runner.stop()
         if self._heartbeat is not None:
-            await self._heartbeat.stop()
+            await self._heartbeat.stop()  # before the leases are released: it would renew them
+        await self._runner.stop()
 
     def end_streams(self) -> None:
+        self._ending = True
         self._broadcast.end_all()
 
     async def post(
@@ -73,24 +76,28 @@ class Turns:
         """
         model = run_input.model or session.model
         profile = self._profile_of(session, model)
-        check_max_tokens(run_input.max_tokens, profile)
+        check_max_tokens(session, run_input.max_tokens, profile)
         check_size(session, run_input, profile, self._bench.tools.definitions, self._estimator)
         new = NewRun(self._bench.ids.new("run"), session.id, run_input, model)
         run, events = await self.runs.accept(new, queue, key)
         for event in events:
             self._broadcast.publish(event)
         if events:
-            await self._runner.kick(session.id)
+            await self._survive(self._runner.kick(session.id))  # it is accepted: else the sweep starts it
         return run, events[0].seq if events else None
 
     def follow(self, session_id: str, after: int, run_id: str | None = None, until: str | None = None) -> Follower:
         return Follower(self._events, self._broadcast, session_id, after, run_id, until)
 
     async def wait(self, session_id: str, run_id: str) -> Run:
-        """The run once it is no longer queued or running; as it stands when the server is about to stop."""
-        with suppress(Dropped):
-            async for _ in self.follow(session_id, 0, run_id, until=run_id).items(POLL_S):
-                pass
+        """The run once it is neither queued nor running; as it stands when the server stops."""
+        while not self._ending:
+            try:
+                async for _ in self.follow(session_id, 0, run_id, until=run_id).items(POLL_S):
+                    pass
+                break
+            except Dropped:
+                continue  # it fell behind its own run, or the streams were ended
         return await self.runs.get(session_id, run_id)
 
     async def cancel(self, session_id: str, run_id: str) -> Run:
@@ -99,33 +106,40 @@ class Turns:
         for event in events:
             self._broadcast.publish(event)
         if run.status in LIVE:
-            self._runner.cancel(run_id)
+            await self._runner.cancel(run_id)
         return run
 
     async def final_text(self, run: Run) -> str:
         reply = await self._bench.transcript.last_reply(run.session_id, run.id)
         return text_of(reply.content) if reply else ""
 
-    async def history(self, session_id: str, after: int, limit: int) -> Sequence[Run]:
-        return await self.runs.list(session_id, after, limit)
-
     async def _sweep(self) -> None:
         while True:
-            try:
-                while await self._runner.sweep():
-                    pass
-                for session_id in await self.runs.queued_sessions():
-                    await self._runner.kick(session_id)
-            except StoreUnavailable:
-                log.warning("recovery sweep failed: the store is unavailable")
+            await self._survive(self._recover())
             await self._bench.clock.sleep(self._lease_s / 3)
+
+    async def _recover(self) -> None:
+        while await self._runner.sweep():
+            pass
+        for session_id in await self.runs.queued_sessions():
+            await self._runner.kick(session_id)
 
     async def _poll(self) -> None:
         while True:
-            try:
-                heads = await self._events.heads(self._broadcast.sessions) if self._broadcast.sessions else {}
-                for session_id, head in heads.items():
-                    self._broadcast.nudge(session_id, head)
-            except StoreUnavailable:
-                log.warning("event poll failed: the store is unavailable")
+            await self._survive(self._look())
             await self._bench.clock.sleep(POLL_S)
+
+    async def _look(self) -> None:
+        if sessions := self._broadcast.sessions:
+            for session_id, head in (await self._events.heads(sessions)).items():
+                self._broadcast.nudge(session_id, head)
+
+    @staticmethod
+    async def _survive(round_: Coroutine[Any, Any, None]) -> None:
+        """A round that fails is logged: the loops that keep turns alive go on whatever happens."""
+        try:
+            await round_
+        except StoreUnavailable:
+            log.warning("the store is unavailable, the next round tries again")
+        except Exception:
+            log.exception("a round of recovery failed")

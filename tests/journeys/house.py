@@ -1,5 +1,6 @@
 """A client's view of one running server, with short words for what clients do."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
+from app.api.requests import Services
 from app.config import Settings
-from app.main import create_app
+from app.main import Server, create_app
 from app.ports import Provider, Tool
 from app.providers.anthropic.provider import AnthropicProvider
 from tests.double.control import Double
@@ -26,6 +28,25 @@ MODEL = "claude-sonnet-4-6"
 class House:
     http: httpx.AsyncClient
     app: FastAPI | None = None
+    server: Server | None = None
+
+    @property
+    def url(self) -> str:
+        return str(self.http.base_url)
+
+    @property
+    def services(self) -> Services:
+        """What the server in this process works with."""
+        assert self.app is not None
+        services: Services = self.app.state.services
+        return services
+
+    async def all_requests_ended(self) -> None:
+        """Streams too: the server has noticed that their readers are gone."""
+        assert self.server is not None
+        async with asyncio.timeout(5):
+            while self.server.server_state.tasks:
+                await asyncio.sleep(0)
 
     async def open(self, **body: Any) -> str:
         """The path of a new session."""
@@ -97,8 +118,8 @@ async def open_house(
         values["model"] = MODEL
     settings = Settings(**{**values, **changes})
     app = create_app(settings, database_url, provider, tools, ping_s)
-    async with served(app) as url, client(url) as http:
-        yield House(http, app)
+    async with served(app) as (url, server), client(url) as http:
+        yield House(http, app, server)
 
 
 @asynccontextmanager

@@ -53,6 +53,7 @@ class Reader:
         async for frame in self:
             if frame.type == kind:
                 return frame
+            assert frame.type != "turn.failed", frame.data
         raise AssertionError(f"the stream ended without {kind}: {self.types}")
 
     async def rest(self) -> list[Frame]:

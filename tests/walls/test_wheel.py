@@ -14,7 +14,7 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=100)
     (built,) = folder.glob("hango-*.whl")
     with zipfile.ZipFile(built) as archive:
         yield archive

@@ -12,7 +12,7 @@ from app.ports import Beginning, Plan, Renewal, Taken
 from app.storage.memory.state import MemoryState, Room
 from app.storage.memory.steps import apply, beginning_calls, kept, prepare
 
-_WORK = {EventType.MESSAGE_USER, EventType.MESSAGE_ASSISTANT, EventType.TOOL_STARTED, EventType.TOOL_COMPLETED}
+_PROGRESS = {EventType.MESSAGE_USER, EventType.MESSAGE_ASSISTANT, EventType.TOOL_COMPLETED}
 
 
 class MemoryRuns:
@@ -63,12 +63,12 @@ class MemoryRuns:
 
     async def take_over(self, owner: str, plan: Plan) -> Taken | None:
         now = self._state.clock.now()
-        expired = [room for room in self._state.rooms.values() if room.lease_until and room.lease_until < now]
+        expired = [room for room in self._state.rooms.values() if room.running and room.overdue(now)]
         for room in expired:
             run = room.runs[room.running or ""]
-            step = max((e.seq for e in room.events if e.run_id == run.id and e.type in _WORK), default=0)
+            step = max((e.seq for e in room.events if e.run_id == run.id and e.type in _PROGRESS), default=0)
             before, count = room.deaths.get(run.id, (0, 0))
-            deaths = count + 1 if step == before else 1
+            deaths = (count if step == before else 0) + (not room.released)
             taken = self._own(room, run, owner, deaths, plan)
             room.deaths[run.id] = (step, deaths)
             return taken
@@ -84,7 +84,7 @@ class MemoryRuns:
         room.running = run.id
         room.runs[run.id] = run
         at = self._state.clock.now()
-        room.lease_until = at + self._lease
+        room.lease_until, room.released = at + self._lease, False
         lease = Lease(run.session_id, run.id, room.generation, owner)
         return Taken(lease, beginning, apply(room, lease, step, at), step.closing is not None)
 
@@ -101,6 +101,12 @@ class MemoryRuns:
             room.lease_until = self._state.clock.now() + self._lease
         asked = {lease.run_id for lease, room in rooms.items() if room and room.runs[lease.run_id].cancel_requested}
         return Renewal(frozenset(lease.run_id for lease in rooms if lease not in held), frozenset(asked))
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        for lease in leases:
+            room = self._state.rooms.get(lease.session_id)
+            if room is not None and _holds(room, lease):
+                room.released = True
 
     async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
         run = await self.get(session_id, run_id)

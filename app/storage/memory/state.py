@@ -16,7 +16,10 @@ KEYS_LIVE = timedelta(hours=24)
 
 @dataclass(slots=True)
 class Room:
-    """A session and all that hangs on it. `deaths`: by run, the step where its owners died and how many did."""
+    """A session and all that hangs on it. `deaths`: by run, the step where its owners died and how many did.
+
+    `released`: the owner of the running run has let go of it.
+    """
 
     session: Session
     messages: list[StoredMessage] = field(default_factory=list)
@@ -26,6 +29,7 @@ class Room:
     generation: int = 0
     running: str | None = None
     lease_until: datetime | None = None
+    released: bool = False
     started: set[str] = field(default_factory=set)
     deaths: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -34,6 +38,9 @@ class Room:
 
     def free(self) -> bool:
         return all(run.status is RunStatus.QUEUED for run in self.live())
+
+    def overdue(self, now: datetime) -> bool:
+        return self.released or (self.lease_until is not None and self.lease_until < now)
 
     def shown(self) -> Session:
         """With the status that follows from its live runs."""

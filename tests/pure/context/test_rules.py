@@ -19,6 +19,15 @@ def test_an_assistant_message_may_end_a_request_only_when_it_is_continued():
     assert violation(paused, continues=True) is None
 
 
+def test_a_user_message_may_follow_the_head_and_nothing_else_is_allowed():
+    assert violation([user("record"), *LEGAL], head=True) is None
+    assert violation([user("record"), *LEGAL[1:]], head=True) is None
+    twice = violation([user("record"), user("a"), user("b")], head=True)
+    assert twice == Violation(2, "two user messages in a row")
+    stray = violation([user("record"), user(answer("t1"))], head=True)
+    assert stray == Violation(1, "1 of 1 tool_result ids name no tool_use of the message before")
+
+
 @pytest.mark.parametrize(
     ("messages", "index", "rule"),
     [

@@ -28,6 +28,16 @@ async def test_append_makes_the_file_and_adds_at_its_end(files):
     assert await files.read("ses_1", "/conversation_history/ses_1.md") == b"one\ntwo\n"
 
 
+async def test_the_end_of_a_file_is_read_alone_and_a_shorter_file_whole(files):
+    data = bytes(range(256)) * 100
+    await files.write("ses_1", "/memory/m", data)
+    assert await files.read_end("ses_1", "/memory/m", 1) == data[-1:]
+    assert await files.read_end("ses_1", "/memory/m", 1000) == data[-1000:]
+    assert await files.read_end("ses_1", "/memory/m", 1_000_000) == data
+    await files.write("ses_1", "/memory/m", b"")
+    assert await files.read_end("ses_1", "/memory/m", 9) == b""
+
+
 async def test_parallel_appends_all_arrive(files):
     lines = [b"%d\n" % number * 1000 for number in range(20)]
     await asyncio.gather(*(files.append("ses_1", "/memory/m.md", line) for line in lines))
@@ -60,8 +70,9 @@ async def test_a_list_of_nothing_is_empty(files, path):
 async def test_reading_what_is_no_file_is_file_missing(files, path):
     await files.write("ses_1", "/workspace/file", b"x")
     await files.write("ses_1", "/workspace/folder/inner", b"x")
-    with pytest.raises(FileMissing):
-        await files.read("ses_1", path)
+    for work in (files.read("ses_1", path), files.read_end("ses_1", path, 9)):
+        with pytest.raises(FileMissing):
+            await work
 
 
 @pytest.mark.parametrize("change", ["write", "append"])
@@ -80,7 +91,8 @@ async def test_a_file_where_a_folder_is_needed_and_the_reverse_are_refused(files
     "path", ["", "a", "/", "/etc/passwd", "/workspace/../../x", "/workspace/a\0", "/workspace/\ud800"]
 )
 async def test_paths_outside_the_virtual_root_are_refused_by_every_method(files, path):
-    for work in (files.read("s", path), files.write("s", path, b""), files.append("s", path, b"")):
+    read = (files.read("s", path), files.read_end("s", path, 9))
+    for work in (*read, files.write("s", path, b""), files.append("s", path, b"")):
         with pytest.raises(PathRefused):
             await work
     if path != "/":

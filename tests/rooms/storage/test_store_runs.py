@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.conversation.events import EventType
+from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import text_block
 from app.conversation.run import CallState, NewRun, RunInput, RunStatus, Step, ToolCall
 from app.conversation.usage import Purpose, Usage
@@ -180,6 +180,49 @@ async def test_deaths_count_at_one_step_and_begin_anew_after_progress(store):
     await store.runs.write(taken.lease, says("progress"))
     await store.age(session, 1)
     assert (await store.runs.take_over("next", store.plan)).beginning.deaths == 1
+
+
+async def test_a_tool_that_starts_again_and_again_is_no_progress(store):
+    session = await store.open()
+    lease = await store.running(session)
+    await store.runs.write(lease, asks("toolu_a"))
+    started = Step(
+        changes=(ToolCall(2, 0, "toolu_a", "read_file", CallState.STARTED),),
+        events=(NewEvent(EventType.TOOL_STARTED, {"tool_use_id": "toolu_a", "message_seq": 2, "index": 0}),),
+    )
+    for expected in (1, 2):
+        await store.runs.write(lease, started)
+        await store.age(session, 1)
+        taken = await store.runs.take_over("next", store.plan)
+        assert taken.beginning.deaths == expected
+        lease = taken.lease
+
+
+async def test_a_released_run_is_taken_over_at_once_and_nobody_died(store):
+    session, other = await store.open(), await store.open()
+    lease, kept = await store.running(session), await store.running(other)
+    for _ in range(3):
+        await store.runs.release([lease])
+        taken = await store.runs.take_over("next", lambda beginning: Step())
+        assert (taken.lease.run_id, taken.beginning.deaths) == (lease.run_id, 0)
+        lease = taken.lease
+    await store.age(session, 1)
+    await store.runs.renew([kept])
+    assert (await store.runs.take_over("next", store.plan)).beginning.deaths == 1
+    assert await store.runs.take_over("next", store.plan) is None
+
+
+async def test_only_its_owner_lets_go_of_a_run(store):
+    session = await store.open()
+    stale = await store.running(session)
+    await store.age(session, 1)
+    taken = await store.runs.take_over("second", store.plan)
+    await store.runs.release([stale])
+    assert await store.runs.take_over("third", store.plan) is None
+    await store.runs.write(taken.lease, ends())
+    await store.runs.release([taken.lease])
+    assert await store.runs.take_over("third", store.plan) is None
+    assert (await store.runs.get(session, stale.run_id)).status is RunStatus.COMPLETED
 
 
 async def test_a_plan_may_close_the_run_at_once(store):

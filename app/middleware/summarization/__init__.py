@@ -1,0 +1,1 @@
+"""The summarization tier and its workers: the offload file and the summarizer."""

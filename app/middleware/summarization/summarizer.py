@@ -1,0 +1,196 @@
+"""Asks a model for the summary: in as many calls as its window needs, each answer checked before it counts."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.context.overflow import classify
+from app.context.summary_check import rejection
+from app.context.summary_input import Chunk, Estimate, plan_chunks
+from app.context.summary_prompt import system_text, user_text
+from app.conversation.messages import Message, StoredMessage, text_block, text_of
+from app.conversation.model_profile import ModelProfile
+from app.conversation.reply import Reply, UsageSeen
+from app.conversation.request import ModelRequest
+from app.conversation.usage import Purpose, Usage
+from app.errors import ProviderFailure
+from app.middleware.summarization.signals import chat_span, record_reply
+from app.ports import Provider
+
+log = logging.getLogger(__name__)
+
+MAX_CALLS = 5
+# Estimates may be low by this much before the provider refuses a chunk.
+MARGIN = 0.05
+# A chunk below this many tokens is not refused for its length.
+SMALLEST_CHUNK = 256
+
+DeclinedReason = Literal["summary_rejected", "summary_failed"]
+"""As `context.declined` names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be condensed. `profile`: the summarizer's. `rows`: all since `previous` ended, oldest first.
+
+    Tokens, by the estimate in use: `cap` of a summary, `replaces` of all that the summary takes the place of.
+    """
+
+    session_id: str
+    profile: ModelProfile
+    rows: Sequence[StoredMessage]
+    previous: str
+    cap: int
+    replaces: int
+    instructions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """`usage`: one for each attempt that reported some. `left_out`: first and last seq of rows that were not read."""
+
+    text: str
+    usage: tuple[Usage, ...]
+    attempts: int
+    left_out: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No summary, and why."""
+
+    reason: DeclinedReason
+    usage: tuple[Usage, ...]
+    attempts: int
+
+
+async def summarize(provider: Provider, job: Job, estimate: Estimate) -> Summary | Refused:
+    """At most MAX_CALLS calls, one retry among them. `estimate`: tokens of a text for the summarizer's window."""
+    return await _Work(provider, job, estimate).run()
+
+
+@dataclass(slots=True)
+class _Work:
+    """One summarization under way: `text` is the summary so far, `queue` what it does not cover yet."""
+
+    provider: Provider
+    job: Job
+    estimate: Estimate
+    text: str = ""
+    queue: list[Chunk] = field(default_factory=list)
+    left_out: tuple[int, int] | None = None
+    usage: list[Usage] = field(default_factory=list)
+    attempts: int = 0
+    retried: bool = False
+    objection: str | None = None
+
+    async def run(self) -> Summary | Refused:
+        self.text = self.job.previous
+        self._plan(self.job.rows, self._capacity())
+        if not self.queue:
+            return self._refused("summary_failed")
+        while self.queue:
+            if refused := await self._next():
+                return refused
+        return Summary(self.text, tuple(self.usage), self.attempts, self.left_out)
+
+    async def _next(self) -> Refused | None:
+        """One call; None when there is reason to go on."""
+        chunk = self.queue[0]
+        try:
+            reply = await self._ask(chunk)
+        except ProviderFailure as failure:
+            log.warning("a summarizer call failed", extra={"session": self.job.session_id, "code": failure.code})
+            if classify(failure.provider_status, failure.detail, None):
+                return self._halve(chunk)
+            return self._retry(chunk, "summary_failed", None)
+        if classify(None, "", reply.stop_reason):
+            return self._halve(chunk)
+        if objection := rejection(reply, self.cap, self.job.replaces, self.estimate):
+            log.warning("a summary was rejected", extra={"session": self.job.session_id, "reason": objection})
+            return self._retry(chunk, "summary_rejected", objection)
+        self.text, self.objection = text_of(reply.content).strip(), None
+        del self.queue[0]
+        return None
+
+    def _retry(self, chunk: Chunk, reason: DeclinedReason, objection: str | None) -> Refused | None:
+        if self.retried or self.attempts >= MAX_CALLS:
+            return self._refused(reason)
+        self.retried, self.objection = True, objection
+        if len(self.queue) > MAX_CALLS - self.attempts:
+            self._plan(self._rows_from(chunk), self._capacity())
+        return None
+
+    def _halve(self, chunk: Chunk) -> Refused | None:
+        """The provider counts more than we estimate, so everything that is left goes in smaller chunks."""
+        if self.attempts >= MAX_CALLS or chunk.tokens < 2 * SMALLEST_CHUNK:
+            return self._refused("summary_failed")
+        self._plan(self._rows_from(chunk), chunk.tokens // 2)
+        return None
+
+    def _plan(self, rows: Sequence[StoredMessage], capacity: int) -> None:
+        plan = plan_chunks(rows, capacity, MAX_CALLS - self.attempts, self.estimate)
+        self.queue = list(plan.chunks)
+        if plan.left_out:
+            self.left_out = (min(plan.left_out[0], *(self.left_out or plan.left_out)), plan.left_out[1])
+
+    def _rows_from(self, chunk: Chunk) -> Sequence[StoredMessage]:
+        return [row for row in self.job.rows if row.seq >= chunk.from_seq]
+
+    def _refused(self, reason: DeclinedReason) -> Refused:
+        return Refused(reason, tuple(self.usage), self.attempts)
+
+    @property
+    def cap(self) -> int:
+        """A small summarizer must have room for what it reads besides the summary so far and the new one."""
+        return min(self.job.cap, self.job.profile.working_window // 10)
+
+    @property
+    def max_tokens(self) -> int:
+        """Above the cap, since a complete answer somewhat over it may still do."""
+        return min(self.job.profile.max_output_tokens, self.cap * 3 // 2)
+
+    def _capacity(self) -> int:
+        """Tokens of a chunk: what the prompt, the summary so far and the answer leave of the window."""
+        before = max(self.estimate(self.job.previous), self.cap)
+        frame = self.estimate(system_text(self.cap)) + self.estimate(user_text("", "", self.job.instructions, None))
+        window = int(self.job.profile.working_window * (1 - MARGIN))
+        return max(SMALLEST_CHUNK, window - frame - before - self.max_tokens)
+
+    async def _ask(self, chunk: Chunk) -> Reply:
+        request = self._request(chunk)
+        seen: list[Usage] = []
+        self.attempts += 1
+        try:
+            with chat_span(request) as span:
+                reply = await _reply(self.provider, request, seen)
+                record_reply(span, request, reply.stop_reason, reply.usage)
+        except ProviderFailure:
+            self.usage += seen
+            raise
+        # The last attempt's usage is the reply's; the provider's earlier ones had failed, but were reported too.
+        self.usage += [*seen[:-1], reply.usage]
+        return reply
+
+    def _request(self, chunk: Chunk) -> ModelRequest:
+        text = user_text(self.text, chunk.text, self.job.instructions, self.objection)
+        return ModelRequest(
+            model=self.job.profile.model,
+            max_tokens=self.max_tokens,
+            user_id=self.job.session_id,
+            system=(text_block(system_text(self.cap)),),
+            messages=(Message("user", (text_block(text),)),),
+            purpose=Purpose.SUMMARIZE,
+        )
+
+
+async def _reply(provider: Provider, request: ModelRequest, seen: list[Usage]) -> Reply:
+    async with aclosing(provider.stream(request)) as items:
+        async for item in items:
+            if isinstance(item, UsageSeen):
+                seen.append(item.usage)
+            elif isinstance(item, Reply):
+                return item
+    raise ProviderFailure("provider_error", "The stream ended without an answer.", transient=True)

@@ -1,0 +1,132 @@
+"""What a run's owner writes in the transaction that takes the run."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from app.conversation.events import EventType
+from app.conversation.messages import StoredMessage, result_block, text_block
+from app.conversation.run import CallState, Run, RunInput, RunStatus, ToolCall
+from app.conversation.session import Session, SessionSettings
+from app.conversation.usage import Usage
+from app.ports import Beginning
+from app.tools.registry import Registry
+from app.turns import plans
+from app.turns.closing import CANCELLED
+from tests.twins import CountedIds, echo
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+TOOLS = Registry([echo("echo"), echo("look", safe=True)])
+SESSION = Session("ses_1", "t", None, (), "m", SessionSettings(), "running", {}, 0, 0, AT, AT)
+RUN = Run(
+    "run_2", "ses_1", 2, "turn", RunStatus.RUNNING, RunInput((text_block("go"),)), "m", {}, {}, None, None, False, AT,
+    None,
+)  # fmt: skip
+ASKED = tuple({"type": "tool_use", "id": f"t{n}", "name": name, "input": {}}
+              for n, name in enumerate(("echo", "look", "echo", "gone")))  # fmt: skip
+
+
+def row(seq: int, role, content, run_id: str = "run_2", usage: Usage | None = None) -> StoredMessage:
+    return StoredMessage(f"msg_{seq}", seq, run_id, role, content, None, usage, True, True, AT)
+
+
+TAIL = (row(1, "user", (text_block("hi"),)), row(2, "assistant", ASKED, usage=Usage(input=40, cache_read=2)))
+
+
+def calls(*states: CallState) -> list[ToolCall]:
+    done = {CallState.DONE: {"result": "kept"}}
+    return [
+        ToolCall(2, index, f"t{index}", ASKED[index]["name"], state, **done.get(state, {}))
+        for index, state in enumerate(states)
+    ]
+
+
+OPEN = calls(CallState.STARTED, CallState.STARTED, CallState.PENDING, CallState.DONE)
+
+
+def beginning(tail=TAIL, open_calls=(), deaths: int = 0, **run) -> Beginning:
+    return Beginning(SESSION, replace(RUN, **run), tail, open_calls, deaths)
+
+
+def answers(step) -> dict:
+    return {call.tool_use_id: (call.result, call.is_error) for call in step.changes if call.state is CallState.DONE}
+
+
+def kinds(step) -> list:
+    return [event.type for event in step.events]
+
+
+def test_a_start_makes_the_posted_input_a_row():
+    step = plans.start(beginning(tail=()), CountedIds())
+    [message] = step.messages
+    assert (message.role, message.content) == ("user", RUN.input.content)
+    assert kinds(step) == [EventType.TURN_STARTED, EventType.MESSAGE_USER]
+    assert step.events[0].data == {"turn": 2, "model": "m"}
+    assert step.events[1].message == 0
+    assert step.closing is None
+
+
+def test_a_start_first_answers_what_an_earlier_turn_left_open():
+    step = plans.start(beginning(open_calls=OPEN), CountedIds())
+    results, asked = step.messages
+    assert [block["tool_use_id"] for block in results.content] == ["t0", "t1", "t2", "t3"]
+    assert results.content[3] == result_block("t3", "kept", False)
+    assert answers(step) == {
+        "t0": (plans.UNKNOWN, True), "t1": (plans.UNKNOWN, True), "t2": (plans.NEVER_RAN, True),
+    }  # fmt: skip
+    assert asked.content == RUN.input.content
+    assert step.events[-1].message == 1
+
+
+def test_a_start_leaves_answered_calls_alone():
+    results = row(3, "user", tuple(result_block(f"t{n}", "x", False) for n in range(4)))
+    step = plans.start(beginning(tail=(TAIL[1], results), open_calls=calls(*[CallState.DONE] * 4)), CountedIds())
+    assert len(step.messages) == 1
+    assert step.changes == ()
+
+
+def test_a_takeover_does_not_run_again_what_had_started_unless_it_may_be_repeated():
+    step = plans.take_over(beginning(open_calls=OPEN, deaths=1), TOOLS, CountedIds())
+    assert answers(step) == {"t0": (plans.UNKNOWN, True)}
+    assert [call.tool_use_id for call in step.changes if call.state is CallState.PENDING] == ["t1"]
+    assert [event.data["tool_use_id"] for event in step.events] == ["t0"]
+    assert (step.messages, step.closing) == ((), None)
+
+
+def test_a_started_call_of_a_tool_that_is_gone_is_unknown():
+    started = calls(CallState.DONE, CallState.DONE, CallState.DONE, CallState.STARTED)
+    assert answers(plans.take_over(beginning(open_calls=started, deaths=1), TOOLS, CountedIds())) == {
+        "t3": (plans.UNKNOWN, True)
+    }
+
+
+@pytest.mark.parametrize("open_calls", [calls(*[CallState.PENDING] * 4), calls(*[CallState.DONE] * 4), []])
+def test_a_takeover_leaves_pending_and_finished_calls_as_they_are(open_calls):
+    step = plans.take_over(beginning(open_calls=open_calls, deaths=1), TOOLS, CountedIds())
+    assert (step.changes, step.events, step.messages, step.closing) == ((), (), (), None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "reason"),
+    [
+        ({"deaths": 2}, RunStatus.INTERRUPTED, plans.NEVER_RAN),
+        ({"deaths": 1, "cancel_requested": True}, RunStatus.CANCELLED, CANCELLED),
+    ],
+    ids=["died twice", "cancelled meanwhile"],
+)
+def test_a_takeover_that_ends_the_run_answers_every_call_and_says_so_once(fields, status, reason):
+    step = plans.take_over(beginning(open_calls=OPEN, **fields), TOOLS, CountedIds())
+    [results] = step.messages
+    assert [block["tool_use_id"] for block in results.content] == ["t0", "t1", "t2", "t3"]
+    assert answers(step) == {"t0": (plans.UNKNOWN, True), "t1": (plans.UNKNOWN, True), "t2": (reason, True)}
+    assert kinds(step) == [*[EventType.TOOL_COMPLETED] * 3, EventType(f"turn.{status}")]
+    assert step.closing is not None
+    assert (step.closing.status, step.closing.last_input_tokens) == (status, 42)
+
+
+def test_a_run_that_ends_without_open_calls_appends_nothing():
+    step = plans.take_over(beginning(tail=TAIL[:1], deaths=2), TOOLS, CountedIds())
+    assert (step.messages, step.changes, kinds(step)) == ((), (), [EventType.TURN_INTERRUPTED])
+    assert step.closing is not None
+    assert step.closing.last_input_tokens is None

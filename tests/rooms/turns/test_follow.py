@@ -1,0 +1,296 @@
+"""Readers: each durable event once and in order, whatever was published when; the open message whole."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.conversation.events import EventType, Preview, PreviewType, StoredEvent
+from app.conversation.reply import Delta
+from app.turns.broadcast import BUFFER_ITEMS, Broadcast, Dropped
+from app.turns.follow import PAGE, Follower
+from app.turns.open_message import OpenMessage
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+TICK_S = 30
+
+
+@dataclass
+class Log:
+    """The event log; a read lets others work before and after it looks."""
+
+    events: list[StoredEvent] = field(default_factory=list)
+    reads: int = 0
+
+    def commit(self, type_: EventType = EventType.TOOL_STARTED, run_id: str = "run_1", **data: Any) -> StoredEvent:
+        event = StoredEvent(len(self.events) + 1, type_, "ses_1", run_id, AT, data)
+        self.events.append(event)
+        return event
+
+    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Sequence[StoredEvent]:
+        self.reads += 1
+        await asyncio.sleep(0)
+        found = [event for event in self.events[seq:] if run_id in (None, event.run_id)][:limit]
+        await asyncio.sleep(0)
+        return found
+
+    async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
+        return dict.fromkeys(session_ids, len(self.events))
+
+
+@dataclass
+class Scene:
+    log: Log = field(default_factory=Log)
+    broadcast: Broadcast = field(default_factory=Broadcast)
+
+    def follow(self, after: int = 0, run_id: str | None = None, until: str | None = None) -> Follower:
+        return Follower(self.log, self.broadcast, "ses_1", after, run_id, until)
+
+    def publish(self, type_: EventType = EventType.TOOL_STARTED, run_id: str = "run_1", **data: Any) -> None:
+        self.broadcast.publish(self.log.commit(type_, run_id, **data))
+
+    def end(self, run_id: str = "run_1") -> None:
+        self.publish(EventType.TURN_COMPLETED, run_id)
+
+    def open(self, message_id: str = "msg_1") -> OpenMessage:
+        message = OpenMessage("ses_1", "run_1", message_id, self.broadcast.preview)
+        message.open_block(0, {"type": "text"})
+        self.broadcast.opened(message)
+        return message
+
+
+def say(message: OpenMessage, text: str) -> None:
+    message.add(Delta(0, "text", text))
+    message.flush()
+
+
+async def read(follower: Follower) -> list:
+    return [item async for item in follower.items(TICK_S) if item is not None]
+
+
+async def joined(scene: Scene) -> None:
+    """Until the reader has taken its first look at the log."""
+    for _ in range(6):
+        await asyncio.sleep(0)
+    assert scene.broadcast.sessions
+
+
+def seqs(items: list) -> list[int]:
+    return [item.seq for item in items if isinstance(item, StoredEvent)]
+
+
+def text_of(items: list, message_id: str = "msg_1") -> str:
+    """What a client shows: a snapshot replaces, a delta adds."""
+    text = ""
+    for item in items:
+        if isinstance(item, Preview) and item.data["message_id"] == message_id:
+            snapshot = item.type is PreviewType.SNAPSHOT
+            text = item.data["blocks"][0]["text"] if snapshot else text + item.data["text"]
+    return text
+
+
+async def test_stored_events_come_first_then_what_happens_until_the_end_of_the_run():
+    scene = Scene()
+    scene.publish()
+    reading = asyncio.create_task(read(scene.follow(until="run_1")))
+    await joined(scene)
+    scene.publish()
+    scene.end()
+    assert seqs(await reading) == [1, 2, 3]
+    assert scene.broadcast.sessions == []
+
+
+async def test_a_run_that_has_ended_is_read_from_the_log_alone():
+    scene = Scene()
+    scene.publish()
+    scene.end()
+    scene.publish(run_id="run_2")
+    assert seqs(await read(scene.follow(until="run_1"))) == [1, 2]
+
+
+async def test_a_waiting_run_ends_the_stream_of_its_post():
+    scene = Scene()
+    scene.publish(EventType.TURN_WAITING)
+    assert seqs(await read(scene.follow(until="run_1"))) == [1]
+
+
+async def test_a_filter_leaves_other_runs_out_and_fetches_no_more_for_them():
+    scene = Scene()
+    reading = asyncio.create_task(read(scene.follow(run_id="run_2", until="run_2")))
+    await joined(scene)
+    for run_id in ("run_1", "run_2", "run_1", "run_2"):
+        scene.publish(run_id=run_id)
+    scene.end("run_2")
+    assert seqs(await reading) == [2, 4, 5]
+    assert scene.log.reads == 1
+
+
+async def test_more_than_a_page_of_stored_events_is_read_whole():
+    scene = Scene()
+    for _ in range(PAGE * 2):
+        scene.log.commit()
+    scene.end()
+    assert seqs(await read(scene.follow(after=3, until="run_1"))) == list(range(4, PAGE * 2 + 2))
+
+
+async def test_events_of_another_process_are_fetched_when_the_poll_sees_them():
+    scene = Scene()
+    reading = asyncio.create_task(read(scene.follow(until="run_1")))
+    await joined(scene)
+    scene.log.commit()
+    scene.log.commit(EventType.TURN_FAILED)
+    scene.broadcast.nudge("ses_1", 2)
+    assert seqs(await reading) == [1, 2]
+
+
+async def test_silence_is_told_in_ticks():
+    scene = Scene()
+    items = scene.follow().items(0.001)
+    assert await anext(items) is None
+    await items.aclose()
+    assert scene.broadcast.sessions == []
+
+
+async def test_who_joins_in_mid_message_gets_the_text_so_far_once():
+    scene = Scene()
+    message = scene.open()
+    say(message, "one ")
+    message.add(Delta(0, "text", "two "))
+    reading = asyncio.create_task(read(scene.follow(until="run_1")))
+    await joined(scene)
+    say(message, "three")
+    scene.end()
+    items = await reading
+    assert [item.type for item in items[:2]] == [PreviewType.SNAPSHOT, PreviewType.TEXT_DELTA]
+    assert text_of(items) == "one two three"
+
+
+async def test_a_message_of_which_nothing_was_shown_has_no_snapshot():
+    scene = Scene()
+    scene.open()
+    reading = asyncio.create_task(read(scene.follow(until="run_1")))
+    await joined(scene)
+    scene.end()
+    assert seqs(items := await reading) == [1]
+    assert len(items) == 1
+
+
+@pytest.mark.parametrize(
+    ("ending", "data"),
+    [
+        (EventType.MESSAGE_ASSISTANT, {"message": {"id": "msg_1"}}),
+        (EventType.MESSAGE_DISCARDED, {"message_id": "msg_1", "reason": "x"}),
+    ],
+)
+async def test_no_preview_follows_the_event_that_ends_its_message(ending, data):
+    """The event is fetched from the log before it and the last pieces are published."""
+    scene = Scene()
+    message = scene.open()
+    reading = asyncio.create_task(read(scene.follow(until="run_1")))
+    await joined(scene)
+    say(message, "shown")
+    event = scene.log.commit(ending, **data)
+    scene.broadcast.nudge("ses_1", 1)
+    say(message, " too late")
+    await joined(scene)
+    scene.broadcast.closed(message)
+    scene.broadcast.publish(event)
+    other = scene.open("msg_2")
+    say(other, "next")
+    await joined(scene)
+    scene.end()
+    items = await reading
+    assert text_of(items) == "shown"
+    assert text_of(items, "msg_2") == "next"
+    assert seqs(items) == [1, 2]
+
+
+async def test_a_closed_message_leaves_the_one_of_the_next_owner_open():
+    scene = Scene()
+    first, second = scene.open("msg_1"), scene.open("msg_2")
+    say(second, "still here")
+    scene.broadcast.closed(first)
+    with scene.broadcast.subscribe("ses_1", asyncio.Event()) as subscription:
+        assert subscription.snapshot is not None
+        assert subscription.snapshot.data["message_id"] == "msg_2"
+
+
+async def test_a_reader_that_does_not_read_is_dropped_alone_and_can_resume():
+    scene = Scene()
+    slow = scene.follow(until="run_1")
+    items = slow.items(TICK_S)
+    scene.publish()
+    assert (await anext(items)).seq == 1
+    fast = asyncio.create_task(read(scene.follow(until="run_1")))
+    for _ in range(BUFFER_ITEMS + 1):
+        scene.publish()
+        await asyncio.sleep(0)
+    assert slow.dropped.is_set()
+    with pytest.raises(Dropped):
+        await anext(items)
+    scene.end()
+    assert seqs(await fast) == list(range(1, BUFFER_ITEMS + 4))
+    assert seqs(await read(scene.follow(after=1, until="run_1"))) == list(range(2, BUFFER_ITEMS + 4))
+
+
+async def test_streams_end_when_the_server_stops_those_that_come_later_too():
+    scene = Scene()
+    scene.publish()
+    early = scene.follow()
+    items = early.items(TICK_S)
+    await anext(items)
+    scene.broadcast.end_all()
+    late = scene.follow()
+    assert early.dropped.is_set()
+    for reader in (items, late.items(TICK_S)):
+        with pytest.raises(Dropped):
+            while True:
+                await anext(reader)
+    assert late.dropped.is_set()
+
+
+MOVES = st.sampled_from(("commit", "publish", "publish newest", "lose", "nudge", "say", "turn", "turn"))
+
+
+@given(st.lists(MOVES, max_size=40), st.integers(0, 6), st.sampled_from((None, "run_1")), st.integers(0, 8))
+def test_every_reader_gets_every_event_once_and_in_order(moves, after, run_id, joins_at):
+    asyncio.run(interleaved(moves, after, run_id, joins_at))
+
+
+async def interleaved(moves: list[str], after: int, run_id: str | None, joins_at: int) -> None:
+    scene, unpublished, written = Scene(), [], ""
+    message = scene.open()
+    reading = None
+    for number, move in enumerate(["turn", *moves]):
+        if number == joins_at:
+            reading = asyncio.create_task(read(scene.follow(after, run_id, until="run_1")))
+        match move:
+            case "commit":
+                unpublished.append(scene.log.commit(run_id=f"run_{1 + number % 2}"))
+            case "publish" if unpublished:
+                scene.broadcast.publish(unpublished.pop(0))
+            case "publish newest" if unpublished:
+                scene.broadcast.publish(unpublished.pop())
+            case "lose":
+                unpublished.clear()
+            case "nudge":
+                scene.broadcast.nudge("ses_1", len(scene.log.events))
+            case "say":
+                say(message, f"<{number}>")
+                written += f"<{number}>"
+            case "turn":
+                await asyncio.sleep(0)
+    while len(scene.log.events) < after:
+        scene.log.commit()
+    reading = reading or asyncio.create_task(read(scene.follow(after, run_id, until="run_1")))
+    scene.end()
+    async with asyncio.timeout(5):
+        items = await reading
+    wanted = [event.seq for event in scene.log.events[after:] if run_id in (None, event.run_id)]
+    assert seqs(items) == wanted
+    assert written.startswith(text_of(items))
