@@ -1,4 +1,4 @@
-"""The rooms of a turn over stores in memory, with a clock moved by hand, counted ids, and stores and tools that obey."""
+"""The rooms of a turn over stores in memory: a clock moved by hand, counted ids, tools and stores that obey."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

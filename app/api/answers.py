@@ -46,10 +46,9 @@ class CreatedSession(SessionAnswer):
     repairs: list[RepairAnswer] | None = Field(None, description="What `repair=true` changed in an import.")
 
 
-class MessageAnswer(BaseModel):
+class MessageBody(BaseModel):
     id: str
     seq: int
-    run_id: str | None
     role: Literal["user", "assistant"]
     content: list[dict[str, Any]]
     stop_reason: str | None
@@ -57,6 +56,10 @@ class MessageAnswer(BaseModel):
     user_visible: bool
     agent_visible: bool
     created_at: str
+
+
+class MessageAnswer(MessageBody):
+    run_id: str | None = Field(description="Null for a message that came with an import.")
 
 
 class RunAnswer(BaseModel):
@@ -133,8 +136,9 @@ class Problem(BaseModel):
     code: str
 
 
+_DOCUMENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": text, "content": {"application/problem+json": {}}}
+    status: {"description": text, "content": _DOCUMENT}
     for status, text in {
         400: "Malformed request",
         401: "No valid API key",

@@ -2,19 +2,33 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from fastapi import FastAPI
 from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor
 
 from app.api import events, files, operations, problems, sessions, turns
+from app.api.answers import Problem
 from app.api.door import Door, Keys
+from app.api.event_types import AnyFrame
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+_COMPONENTS = "#/components/schemas/{model}"
+
+
+class Api(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        """With the shapes that no route answers with by itself: problem documents and the frames of a stream."""
+        document = super().openapi()
+        for model in (Problem, AnyFrame):
+            schema = model.model_json_schema(ref_template=_COMPONENTS)
+            document["components"]["schemas"] |= {**schema.pop("$defs", {}), model.__name__: schema}
+        return document
 
 
 def create_api(lifespan: Lifespan, keys: Sequence[tuple[str, str]], max_body_bytes: int) -> FastAPI:
     """`lifespan` sets `app.state.services` before the first request."""
-    app = FastAPI(title="hango", version="1", summary="An agent-run server", lifespan=lifespan, redirect_slashes=False)
+    app = Api(title="hango", version="1", summary="An agent-run server", lifespan=lifespan, redirect_slashes=False)
     for router in (sessions.router, turns.router, events.router, files.router, operations.router):
         app.include_router(router)
     problems.install(app)

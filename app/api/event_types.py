@@ -4,9 +4,9 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, RootModel, create_model
+from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
-from app.api.answers import MessageAnswer, UsageAnswer
+from app.api.answers import MessageBody, UsageAnswer
 
 Usages = dict[str, UsageAnswer]
 
@@ -21,7 +21,8 @@ class Started(BaseModel):
 
 
 class WithMessage(BaseModel):
-    message: MessageAnswer
+    message_seq: int
+    message: MessageBody
 
 
 class Discarded(BaseModel):
@@ -85,16 +86,52 @@ class Completed(BaseModel):
 
 
 class Failed(BaseModel):
+    """Some codes come with numbers of their own."""
+
+    model_config = ConfigDict(extra="allow")
+
     code: str
     detail: str
 
 
 class Ended(BaseModel):
-    """No data, or what the run had used."""
+    """What the run had used; nothing for a run that never started or whose owner died."""
+
+    stop_reason: str | None = None
+    usage: Usages = Field(default_factory=dict)
+
+
+class Piece(BaseModel):
+    """The next piece of one block."""
+
+    message_id: str
+    index: int
+    text: str
+
+
+class OpenBlock(BaseModel):
+    index: int
+    type: str
+    name: str | None = Field(None, description="Of a tool_use.")
+    text: str = Field(description="Text, thinking or arguments so far.")
+
+
+class Snapshot(BaseModel):
+    """The open message so far, for a reader that joins in the middle of it."""
+
+    message_id: str
+    blocks: list[OpenBlock]
+
+
+class PreviewEnvelope(BaseModel):
+    """A piece of a message that is still being written: no id, never stored, settled by a later durable event."""
+
+    session_id: str
+    run_id: str
 
 
 class Envelope(BaseModel):
-    """`id:` of the frame is `seq`; previews have none and are not stored."""
+    """`id:` of the frame is `seq`."""
 
     seq: int
     session_id: str
@@ -123,20 +160,36 @@ DATA: dict[str, type[BaseModel]] = {
 }
 
 
-def _event(name: str, data: type[BaseModel]) -> type[BaseModel]:
+PREVIEW_DATA: dict[str, type[BaseModel]] = {
+    "text.delta": Piece,
+    "thinking.delta": Piece,
+    "tool_input.delta": Piece,
+    "snapshot": Snapshot,
+}
+
+
+def _event(name: str, data: type[BaseModel], envelope: type[BaseModel]) -> type[BaseModel]:
     title = "".join(part.capitalize() for part in name.replace("_", ".").split("."))
     fields: dict[str, Any] = {"type": (Literal[name], ...), "data": (data, ...)}
-    return create_model(f"{title}Event", __base__=Envelope, **fields)
+    return create_model(f"{title}Event", __base__=envelope, **fields)
 
 
-EVENTS: dict[str, type[BaseModel]] = {name: _event(name, data) for name, data in DATA.items()}
+EVENTS = {name: _event(name, data, Envelope) for name, data in DATA.items()}
+PREVIEWS = {name: _event(name, data, PreviewEnvelope) for name, data in PREVIEW_DATA.items()}
+
+_EVENT: Any = reduce(or_, EVENTS.values())
+_FRAME: Any = reduce(or_, PREVIEWS.values(), _EVENT)
 
 
-_ANY: Any = reduce(or_, EVENTS.values())
-
-
-class AnyEvent(RootModel[Annotated[_ANY, Field(discriminator="type")]]):
+class AnyEvent(RootModel[Annotated[_EVENT, Field(discriminator="type")]]):
     """One durable event, told apart by `type`."""
+
+
+class AnyFrame(RootModel[Annotated[_FRAME, Field(discriminator="type")]]):
+    """The data of one frame of a stream: a durable event or a preview."""
+
+
+STREAM: dict[str, Any] = {"text/event-stream": {"itemSchema": {"$ref": "#/components/schemas/AnyFrame"}}}
 
 
 class EventPage(BaseModel):

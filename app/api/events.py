@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from app.api.answers import PROBLEMS
-from app.api.event_types import EventPage
+from app.api.event_types import STREAM, EventPage
 from app.api.json_text import JsonResponse
 from app.api.render import page_json
 from app.api.requests import DEFAULT_LIMIT, After, Bearer, Context, Limit, Opened, limit_of, number, wants_stream
@@ -21,7 +21,7 @@ RunFilter = Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,64}$", descri
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A page of events, or the live stream (each frame's data is one event)",
-        "content": {"text/event-stream": {"itemSchema": {"$ref": "#/components/schemas/AnyEvent"}}},
+        "content": STREAM,
     }
 }
 

@@ -25,7 +25,7 @@ async def readyz(services: Context) -> Response:
     return JsonResponse({"status": "ok"})
 
 
-@router.get("/v1/models", response_model=Page[ModelAnswer], dependencies=[Bearer])
+@router.get("/v1/models", response_model=Page[ModelAnswer], dependencies=[Bearer], responses=PROBLEMS)
 async def list_models(services: Context) -> Response:
     """The profile table in force."""
     return JsonResponse(page_json([model_json(profile) for profile in services.profiles.values()], None))

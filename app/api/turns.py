@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app.api.answers import PROBLEMS, Page, RunAnswer
+from app.api.event_types import STREAM
 from app.api.json_text import JsonResponse
 from app.api.render import page_json, run_json
 from app.api.requests import (
@@ -36,7 +37,11 @@ router = APIRouter(
 )
 
 _POSTED: dict[int | str, dict[str, Any]] = {
-    200: {"model": RunAnswer, "description": "The events (Accept: text/event-stream) or the finished run (wait=true)"},
+    200: {
+        "model": RunAnswer,
+        "description": "The events (Accept: text/event-stream) or the finished run (wait=true)",
+        "content": STREAM,
+    },
     202: {"model": RunAnswer, "description": "Accepted; `Location` names the run"},
 }
 

@@ -27,7 +27,7 @@ _ORDINARY = {*keyword.kwlist, *dir(builtins), "switch", "catch", "function", "fu
 def identifiers_in(text: str) -> Iterator[str]:
     """Paths, URLs, UUIDs, #numbers and names of functions, methods and files, each as often as it occurs."""
     for word in text.translate(_APART).split():
-        if len(word) <= _LONGEST:
+        if len(word) <= _LONGEST and not word.isalpha():
             yield from _in_word(word.rstrip(".,:?"))
 
 

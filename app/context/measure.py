@@ -1,6 +1,6 @@
 """The measure of the next request: what the provider counted last, and an estimate of what was added since.
 
-On 1,839 real steps the 95th percentile of its error was 0.5 % of the window, against 7 % for scaling a whole estimate.
+Replayed over 1,105 recorded steps, the 95th percentile of its error was 0.7 % of a window of 200,000 tokens.
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from app.conversation.usage import Usage
 
 BOUND_ANCHORED, BOUND_WHOLE = 0.02, 0.15
 RATIO_LEAST, RATIO_MOST = 0.5, 2.5
-WEIGHT = 0.3  # of the newest sample in the exponential mean
+WEIGHT = 0.3  # of the newest sample in the exponential mean; on those steps 0.1 to 0.5 did as well
 UNNUMBERED = 1.5  # an overflow without a number says only that the estimate was too low
 ACCEPTED_FRAC = 0.9  # of the last accepted request: a window that no message names
 UNTAUGHT = Memo().ratio

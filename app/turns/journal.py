@@ -65,7 +65,7 @@ class Journal:
 
     async def close(self, last: Callable[[], Step]) -> None:
         """Commits the last step, made from what every step before it has left. Whoever still writes gets LeaseLost."""
-        await finish(self._commit(last, seals=True))
+        await self._commit(last, seals=True)
 
     async def _commit(self, make: Callable[[], Step], seals: bool = False) -> Written:
         async with self._turnstile:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from opentelemetry.trace import Span
+
 from app.agent.loop import run_loop
 from app.agent.turn import Turn, Workbench
 from app.context.batches import unanswered
@@ -18,6 +20,7 @@ from app.turns import signals
 from app.turns.broadcast import Broadcast
 from app.turns.closing import Outcome, closing_step, failure
 from app.turns.journal import Journal
+from app.turns.shielded import finish
 
 log = logging.getLogger(__name__)
 
@@ -41,10 +44,14 @@ async def work_on(
     try:
         with signals.turn_span(session, run) as span:
             outcome = await _outcome(turn, order)
-            await journal.close(partial(closing_step, journal, run.id, turn.profile, outcome, bench.ids))
-            signals.end_turn(span, outcome)
+            await finish(_close(turn, journal, outcome, span))
     finally:
         journal.seal()
+
+
+async def _close(turn: Turn, journal: Journal, outcome: Outcome, span: Span) -> None:
+    await journal.close(partial(closing_step, journal, turn.run.id, turn.profile, outcome, turn.bench.ids))
+    signals.end_turn(span, outcome)
 
 
 async def _outcome(turn: Turn, order: Order) -> Outcome:

@@ -82,9 +82,7 @@ class House:
             yield await Reader.of(response)
 
     @asynccontextmanager
-    async def follow(
-        self, session: str, last_event_id: int | None = None, **params: Any
-    ) -> AsyncIterator[Reader]:
+    async def follow(self, session: str, last_event_id: int | None = None, **params: Any) -> AsyncIterator[Reader]:
         headers = STREAM if last_event_id is None else {**STREAM, "Last-Event-ID": str(last_event_id)}
         async with self.http.stream("GET", f"{session}/events", headers=headers, params=params) as response:
             yield await Reader.of(response)

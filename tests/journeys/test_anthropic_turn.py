@@ -25,7 +25,10 @@ def breakpoints(body) -> list[str]:
 def bare(body) -> list:
     """What the cache is keyed by, without the marks."""
     messages = [
-        {**message, "content": [{k: v for k, v in block.items() if k != "cache_control"} for block in message["content"]]}
+        {
+            **message,
+            "content": [{k: v for k, v in block.items() if k != "cache_control"} for block in message["content"]],
+        }
         for message in body["messages"]
     ]
     return [body["tools"], body["system"], *messages]
@@ -104,7 +107,9 @@ async def test_input_counts_what_was_read_from_and_written_to_the_cache(house: H
 
 async def test_usage_that_is_missing_counts_as_nothing(house: House, double: Double):
     nothing = dict.fromkeys((*USAGE, "output_tokens"))
-    double.script(say("hi", usage=nothing, final_usage=nothing), say("hi", usage={**USAGE, "cache_read_input_tokens": None}))
+    double.script(
+        say("hi", usage=nothing, final_usage=nothing), say("hi", usage={**USAGE, "cache_read_input_tokens": None})
+    )
     session = await house.open()
     await house.turn(session)
     assert (await house.get(f"{session}/usage"))["cache_read_ratio"] is None

@@ -191,7 +191,14 @@ async def test_cursors_of_sessions_that_were_not_given_are_refused(build: Build)
     from base64 import urlsafe_b64encode
 
     house = await build()
-    texts = [b"", b"x", b"2026-01-01 \x00", b"0001-01-01T00:00:00+14:00 ses_1", b"2026-01-01T00:00:00+00:00 \xff", b"\x00"]
+    texts = [
+        b"",
+        b"x",
+        b"2026-01-01 \x00",
+        b"0001-01-01T00:00:00+14:00 ses_1",
+        b"2026-01-01T00:00:00+00:00 \xff",
+        b"\x00",
+    ]
     for cursor in ["many", "é", *(urlsafe_b64encode(text).decode() for text in texts)]:
         answer = await house.http.get("/v1/sessions", params={"after": cursor})
         assert document(answer)[:2] == (400, "invalid_request"), cursor
@@ -199,7 +206,8 @@ async def test_cursors_of_sessions_that_were_not_given_are_refused(build: Build)
 
 async def test_what_can_be_cleaned_is_stored_cleaned(house: House, double: Double):
     double.script(say("hi"))
-    body = '{"metadata": {"k\\u0000": ["\\ud800", 1, 12345678901234567890123, 0.1], "e": "\\ud83d\\ude00"}, "system": "a\\u0000b"}'
+    metadata = '{"k\\u0000": ["\\ud800", 1, 12345678901234567890123, 0.1], "e": "\\ud83d\\ude00"}'
+    body = f'{{"metadata": {metadata}, "system": "a\\u0000b"}}'
     opened = (await house.http.post("/v1/sessions", content=body)).json()
     assert opened["metadata"] == {"k\ufffd": ["\ufffd", 1, 12345678901234567890123, 0.1], "e": "\U0001f600"}
     assert opened["system"] == [{"type": "text", "text": "a\ufffdb"}]
@@ -244,8 +252,9 @@ async def test_an_input_that_can_never_fit_is_refused_with_the_numbers(house: Ho
 
 async def test_a_problem_never_repeats_what_was_sent(house: House):
     secret = "s3cret-value"
-    bodies = [{"model": f"{secret} {secret}"}, {"system": {secret: secret}}, {"max_tokens": secret}, {"thinking": {"type": secret}},
-              {"context": {"preset": secret}}, {"messages": [{"role": secret, "content": secret}]}]  # fmt: skip
+    bodies = [{"model": f"{secret} {secret}"}, {"system": {secret: secret}}, {"max_tokens": secret},
+              {"thinking": {"type": secret}}, {"context": {"preset": secret}},
+              {"messages": [{"role": secret, "content": secret}]}]  # fmt: skip
     for body in bodies:
         answer = await house.http.post("/v1/sessions", json=body)
         assert secret not in answer.text, body

@@ -62,7 +62,9 @@ async def test_a_tool_that_ignores_its_cancel_does_not_hold_the_run_up(build: Bu
     assert reader.types[-1] == "turn.cancelled"
     await house.turn(session, "again")
     log = await house.events(session)
-    assert [event["data"]["preview"] for event in log if event["type"] == "tool.completed"] == ["Cancelled by the user."]
+    assert [event["data"]["preview"] for event in log if event["type"] == "tool.completed"] == [
+        "Cancelled by the user."
+    ]
     assert len(results(await house.messages(session))) == 1
 
 

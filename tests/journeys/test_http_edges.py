@@ -76,18 +76,39 @@ async def test_a_client_that_leaves_before_its_body_ends_changes_nothing(house: 
 
 async def test_a_session_needs_no_body_and_no_content_type(build: Build):
     house = await build()
-    for options in ({}, {"content": b""}, {"content": b"{}"}, {"content": b"null"}, {"content": b"{}", "headers": {"content-type": "text/plain"}}):
+    for options in (
+        {},
+        {"content": b""},
+        {"content": b"{}"},
+        {"content": b"null"},
+        {"content": b"{}", "headers": {"content-type": "text/plain"}},
+    ):
         answer = await house.http.post("/v1/sessions", **options)
         assert answer.status_code == 201, options
         assert answer.headers["location"] == f"/v1/sessions/{answer.json()['id']}"
 
 
-NAMES = ["plain.md", "with space.txt", "tiếng việt.md", "日本語.csv", "100%.txt", "a#b?c.log", 'quo"te;x.txt', "no-ending", "a+b&c=d.json"]
+NAMES = [
+    "plain.md",
+    "with space.txt",
+    "tiếng việt.md",
+    "日本語.csv",
+    "100%.txt",
+    "a#b?c.log",
+    'quo"te;x.txt',
+    "no-ending",
+    "a+b&c=d.json",
+]
 
 
 async def test_files_of_any_name_are_downloads(house: House, double: Double):
     double.script(
-        Reply([call(f"t{n}", "write_file", {"path": f"/workspace/d/{name}", "content": name}) for n, name in enumerate(NAMES)]),
+        Reply(
+            [
+                call(f"t{n}", "write_file", {"path": f"/workspace/d/{name}", "content": name})
+                for n, name in enumerate(NAMES)
+            ]
+        ),
         say("done"),
     )
     session = await house.open()
@@ -112,7 +133,8 @@ def _quoted(name: str) -> str:
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("workspace/missing", 404), ("workspace", 404), ("", 400), ("etc/passwd", 400), ("workspace/../../etc/passwd", 400),
+    [("workspace/missing", 404), ("workspace", 404), ("", 400), ("etc/passwd", 400),
+     ("workspace/../../etc/passwd", 400),
      ("workspace/%2e%2e/%2e%2e/etc/passwd", 400), ("%2fetc%2fpasswd", 400), ("workspace/a%00b", 400),
      ("workspace/a%0d%0aset-cookie:%20x", 404), ("workspace/%ff", 404), ("workspace/" + "a" * 300, 400),
      ("workspace/" + "a/" * 40 + "b", 400), ("tool_results/000001-00.txt", 404), ("tool_results/../workspace/x", 400),

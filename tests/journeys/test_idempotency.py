@@ -62,7 +62,10 @@ async def test_a_body_is_the_same_whatever_its_spaces_and_order(house: House, do
     double.script(say("once"))
     session = await house.open()
     ids = set()
-    for body in ('{"content":"go","metadata":{"a":1,"b":2}}', '{ "metadata": {"b": 2, "a": 1}, "content": "g\\u006f" }'):
+    for body in (
+        '{"content":"go","metadata":{"a":1,"b":2}}',
+        '{ "metadata": {"b": 2, "a": 1}, "content": "g\\u006f" }',
+    ):
         headers = {"Idempotency-Key": "k1"}
         answer = await house.http.post(f"{session}/turns?wait=true", content=body, headers=headers)
         ids.add(answer.json()["id"])

@@ -49,7 +49,7 @@ async def test_a_client_that_leaves_does_not_stop_its_run(build: Build, double: 
     go.set()
     async with house.follow(session, last_event_id=reader.durable[-1].seq) as rest:
         await rest.until("turn.completed")
-    assert [frame.seq for frame in rest.durable][0] == reader.durable[-1].seq + 1
+    assert rest.durable[0].seq == reader.durable[-1].seq + 1
     run = await house.get(f"{session}/turns/{reader.run_id}")
     assert (run["status"], run["text"]) == ("completed", "finished alone")
 
@@ -87,7 +87,9 @@ async def test_line_separators_do_not_break_the_frames(house: House, double: Dou
     async with house.stream(session, odd) as reader:
         await reader.rest()
     assert reader.text() == odd
-    stored = [frame.data["data"]["message"]["content"][0]["text"] for frame in reader.durable if "message." in frame.type]
+    stored = [
+        frame.data["data"]["message"]["content"][0]["text"] for frame in reader.durable if "message." in frame.type
+    ]
     assert stored == [odd, odd]
 
 

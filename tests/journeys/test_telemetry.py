@@ -76,7 +76,9 @@ async def test_a_turn_is_a_span_above_its_calls_and_tools(spans: InMemorySpanExp
     assert first.end_time <= tool.start_time <= tool.end_time <= second.start_time
 
 
-async def test_the_turn_belongs_to_the_request_that_posted_it(spans: InMemorySpanExporter, build: Build, double: Double):
+async def test_the_turn_belongs_to_the_request_that_posted_it(
+    spans: InMemorySpanExporter, build: Build, double: Double
+):
     house = await build(double=double)
     double.script(say("done"))
     await house.turn(await house.open())
@@ -143,7 +145,9 @@ async def test_a_cancelled_turn_ends_its_spans(spans: InMemorySpanExporter, buil
 
 async def test_no_span_holds_what_was_said(spans: InMemorySpanExporter, build: Build, double: Double):
     house = await build(double=double)
-    double.script(Reply([call("t1", "read_file", {"path": "/workspace/s3cret"})]), HttpError(400, "s3cret"), say("s3cret"))
+    double.script(
+        Reply([call("t1", "read_file", {"path": "/workspace/s3cret"})]), HttpError(400, "s3cret"), say("s3cret")
+    )
     session = await house.open(system="s3cret")
     for _ in range(2):
         await house.turn(session, "s3cret")
@@ -151,7 +155,9 @@ async def test_no_span_holds_what_was_said(spans: InMemorySpanExporter, build: B
     assert "s3cret" not in "".join(span.to_json() for span in spans.get_finished_spans())
 
 
-async def test_the_queued_turn_is_no_part_of_the_trace_before_it(spans: InMemorySpanExporter, house: House, double: Double):
+async def test_the_queued_turn_is_no_part_of_the_trace_before_it(
+    spans: InMemorySpanExporter, house: House, double: Double
+):
     hold = Hold()
     double.script(say("one", at={0: hold}), say("two"))
     session = await house.open()
@@ -170,10 +176,14 @@ async def test_the_queued_turn_is_no_part_of_the_trace_before_it(spans: InMemory
 async def test_tokens_are_counted_by_model_type_and_purpose(meter: InMemoryMetricReader, house: House, double: Double):
     usage = {"input_tokens": 27, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 50, "output_tokens": 8}
     double.script(say("hi", usage=usage))
-    await house.turn(await house.open(), model="claude-opus-4-1")
+    await house.turn(await house.open(), model="claude-opus-4-5")
     data = meter.get_metrics_data()
     found = {
-        metric.name: [point for point in metric.data.data_points if point.attributes.get("gen_ai.request.model") == "claude-opus-4-1"]
+        metric.name: [
+            point
+            for point in metric.data.data_points
+            if point.attributes.get("gen_ai.request.model") == "claude-opus-4-5"
+        ]
         for resource in data.resource_metrics
         for scope in resource.scope_metrics
         for metric in scope.metrics

@@ -16,7 +16,10 @@ def bearer(key: str) -> dict[str, str]:
 async def test_a_tenant_sees_its_own_sessions_only(build: Build, double: Double):
     double.script(say("hi"))
     house = await build(double=double, **KEYS)
-    async with client(house.url, headers=bearer("red-key-1")) as red, client(house.url, headers=bearer("blue-key")) as blue:
+    async with (
+        client(house.url, headers=bearer("red-key-1")) as red,
+        client(house.url, headers=bearer("blue-key")) as blue,
+    ):
         mine = House(red)
         session = await mine.open()
         run = await mine.turn(session)
@@ -44,7 +47,8 @@ async def test_a_run_belongs_to_its_session(house: House, double: Double):
 
 @pytest.mark.parametrize(
     "headers",
-    [{}, bearer("wrong"), {"Authorization": "Bearer"}, {"Authorization": "red-key-1"}, {"Authorization": "Basic red-key-1"},
+    [{}, bearer("wrong"), {"Authorization": "Bearer"}, {"Authorization": "red-key-1"},
+     {"Authorization": "Basic red-key-1"},
      {"Authorization": "Bearer red-key-1, blue-key"}, {"Authorization": "bearer\u00ff".encode("latin-1")}],
     ids=str,
 )  # fmt: skip
@@ -65,7 +69,16 @@ async def test_with_keys_any_host_and_origin_may_ask(build: Build):
 
 
 LOCAL = ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000", "[::1]"]
-FOREIGN = ["example.com", "127.0.0.1.example.com", "localhost.example.com:8000", "[::2]", "[", "", "127.0.0.2", "0.0.0.0"]
+FOREIGN = [
+    "example.com",
+    "127.0.0.1.example.com",
+    "localhost.example.com:8000",
+    "[::2]",
+    "[",
+    "",
+    "127.0.0.2",
+    "0.0.0.0",
+]
 
 
 @pytest.mark.parametrize("host", LOCAL)

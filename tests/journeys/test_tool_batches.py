@@ -119,7 +119,9 @@ async def test_what_the_database_cannot_hold_is_cleaned_the_same_everywhere(buil
     echo = Answering("echo", lambda request: DIRTY)
     house = await build(double=double, tools=[seen, echo])
     double.script(
-        Reply([text(f"I say {DIRTY[:10]}\U0001f600"), call("t1", "dirty", {"a\x00b": DIRTY[:10]}), call("t2", "echo", {})]),
+        Reply(
+            [text(f"I say {DIRTY[:10]}\U0001f600"), call("t1", "dirty", {"a\x00b": DIRTY[:10]}), call("t2", "echo", {})]
+        ),
         say("done"),
     )
     session = await house.open()
@@ -200,6 +202,8 @@ async def test_eight_parallel_tools_each_have_their_events_stored(build: Build, 
     log = await house.events(session)
     assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
     started = [event["data"]["tool_use_id"] for event in log if event["type"] == "tool.started"]
-    completed = {event["data"]["tool_use_id"]: event["data"]["preview"] for event in log if event["type"] == "tool.completed"}
+    completed = {
+        event["data"]["tool_use_id"]: event["data"]["preview"] for event in log if event["type"] == "tool.completed"
+    }
     assert sorted(started) == sorted(completed) == [f"t{n}" for n in range(8)]
     assert all(name == preview for name, preview in completed.items())

@@ -1,5 +1,6 @@
 """Asks a model for the summary: in as many calls as its window needs, each answer checked before it counts."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -73,12 +74,14 @@ async def summarize(provider: Provider, job: Job, estimate: Estimate) -> Summary
 
 @dataclass(slots=True)
 class _Work:
-    """One summarization under way: `text` is the summary so far, `queue` what it does not cover yet."""
+    """One summarization under way: `text` is the summary so far, `queue` what it does not cover yet, `capacity` the
+    most tokens of a chunk."""
 
     provider: Provider
     job: Job
     estimate: Estimate
     text: str = ""
+    capacity: int = 0
     queue: list[Chunk] = field(default_factory=list)
     left_out: tuple[int, int] | None = None
     usage: list[Usage] = field(default_factory=list)
@@ -87,8 +90,8 @@ class _Work:
     objection: str | None = None
 
     async def run(self) -> Summary | Refused:
-        self.text = self.job.previous
-        self._plan(self.job.rows, self._capacity())
+        self.text, self.capacity = self.job.previous, self._capacity()
+        await self._plan(self.job.rows)
         if not self.queue:
             return self._refused("summary_failed")
         while self.queue:
@@ -104,34 +107,36 @@ class _Work:
         except ProviderFailure as failure:
             log.warning("a summarizer call failed", extra={"session": self.job.session_id, "code": failure.code})
             if classify(failure.provider_status, failure.detail, None):
-                return self._halve(chunk)
-            return self._retry(chunk, "summary_failed", None)
+                return await self._halve(chunk)
+            return await self._retry(chunk, "summary_failed", None)
         if classify(None, "", reply.stop_reason):
-            return self._halve(chunk)
+            return await self._halve(chunk)
         if objection := rejection(reply, self.cap, self.job.replaces, self.estimate):
             log.warning("a summary was rejected", extra={"session": self.job.session_id, "reason": objection})
-            return self._retry(chunk, "summary_rejected", objection)
+            return await self._retry(chunk, "summary_rejected", objection)
         self.text, self.objection = text_of(reply.content).strip(), None
         del self.queue[0]
         return None
 
-    def _retry(self, chunk: Chunk, reason: DeclinedReason, objection: str | None) -> Refused | None:
+    async def _retry(self, chunk: Chunk, reason: DeclinedReason, objection: str | None) -> Refused | None:
         if self.retried or self.attempts >= MAX_CALLS:
             return self._refused(reason)
         self.retried, self.objection = True, objection
         if len(self.queue) > MAX_CALLS - self.attempts:
-            self._plan(self._rows_from(chunk), self._capacity())
+            await self._plan(self._rows_from(chunk))
         return None
 
-    def _halve(self, chunk: Chunk) -> Refused | None:
+    async def _halve(self, chunk: Chunk) -> Refused | None:
         """The provider counts more than we estimate, so everything that is left goes in smaller chunks."""
         if self.attempts >= MAX_CALLS or chunk.tokens < 2 * SMALLEST_CHUNK:
             return self._refused("summary_failed")
-        self._plan(self._rows_from(chunk), chunk.tokens // 2)
+        self.capacity = chunk.tokens // 2
+        await self._plan(self._rows_from(chunk))
         return None
 
-    def _plan(self, rows: Sequence[StoredMessage], capacity: int) -> None:
-        plan = plan_chunks(rows, capacity, MAX_CALLS - self.attempts, self.estimate)
+    async def _plan(self, rows: Sequence[StoredMessage]) -> None:
+        calls_left = MAX_CALLS - self.attempts
+        plan = await asyncio.to_thread(plan_chunks, rows, self.capacity, calls_left, self.estimate)
         self.queue = list(plan.chunks)
         if plan.left_out:
             self.left_out = (min(plan.left_out[0], *(self.left_out or plan.left_out)), plan.left_out[1])

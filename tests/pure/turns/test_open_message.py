@@ -58,7 +58,7 @@ def test_it_is_shown_from_its_first_piece_on():
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans())), st.integers(0, 20))
 def test_a_snapshot_and_the_pieces_after_it_are_the_whole_text(moves, joined_at):
     message, sent = opened()
-    names, written = count(), {index: "" for index in range(3)}
+    names, written = count(), dict.fromkeys(range(3), "")
     seen, before = dict(written), 0
     for index in range(3):
         message.open_block(index, {"type": "text"})

@@ -17,7 +17,7 @@ from app.conversation.run import Run, RunStatus
 from app.conversation.usage import Purpose, Usage
 from app.errors import ProviderFailure
 from app.providers.scripted import USAGE, played, say, use
-from tests.twins import FakeTool, Works, echo, posted
+from tests.twins import FakeTool, Works, posted
 
 SEEN = Usage(input=7, calls=1)
 LIMITS = Limits(tool_timeout_s=5, model_calls=6, parallel_tools=3)

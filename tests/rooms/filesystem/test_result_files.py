@@ -84,6 +84,12 @@ async def test_a_result_is_found_by_its_call_not_by_its_place(results):
     assert await shown(results, "000002-01.txt") == "two\n[image: image/png, 4 bytes]"
 
 
+async def test_the_end_of_a_rendered_file_and_of_a_stored_one_is_read(results):
+    await results.write("ses_1", "/workspace/a", b"stored")
+    assert await results.read_end("ses_1", "/tool_results/000002-00.txt", 3) == b"ne\n"
+    assert await results.read_end("ses_1", "/workspace/a", 3) == b"red"
+
+
 async def test_a_result_that_is_in_no_row_yet_comes_from_its_call(results):
     assert await shown(results, "000004-00.txt") == "three"
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from app.agent.turn import Limits
 from app.conversation.events import TERMINAL_EVENTS, EventType
 from app.conversation.messages import tool_results
 from app.conversation.run import CallState, RunStatus
@@ -13,11 +14,7 @@ from app.errors import StoreUnavailable
 from app.providers.scripted import ScriptedProvider, call, calls, say, use
 from app.turns import plans
 from app.turns.service import Turns
-from tests.twins import LEASE_S, FakeTool, Gate, Works, echo, posted
-
-
-class Death(BaseException):
-    """The process ends here: nothing after it happens."""
+from tests.twins import LEASE_S, FakeTool, Gate, Works, echo, nothing, posted
 
 
 def results_of(rows) -> dict:
@@ -92,10 +89,9 @@ async def test_a_call_that_had_started_is_repeated_only_when_its_tool_may_be(saf
 
 async def test_a_pending_call_runs_and_a_finished_one_keeps_its_result():
     held, other = Gate(), Gate()
-    limits = Works().bench.limits
     works = Works(
         calls(use("echo", {}, "a"), use("held", {}, "b"), use("echo", {}, "c")),
-        tools=[echo(), FakeTool("held", held)], limits=type(limits)(5, 50, 1),
+        tools=[echo(), FakeTool("held", held)], limits=Limits(5, 50, 1),
     )  # fmt: skip
     turns, session, run = await begun(works, held.reached)
     await die(turns)
@@ -125,7 +121,7 @@ async def test_an_answer_that_was_stored_is_not_asked_for_again(stop_reason):
     async for item in turns.follow(session.id, 0, run.id).items(5):
         if getattr(item, "type", None) is EventType.MESSAGE_ASSISTANT:
             break
-    works.runs.before = hold_nothing
+    works.runs.before = nothing
     works.clock.advance(LEASE_S + 1)
     provider = ScriptedProvider(say("the rest"))
     two = works.process("two", works.with_provider(provider, ()))
@@ -133,10 +129,6 @@ async def test_an_answer_that_was_stored_is_not_asked_for_again(stop_reason):
     run = await two.wait(session.id, run.id)
     assert (run.status, run.stop_reason) == (RunStatus.COMPLETED, "end_turn")
     assert [request.continues for request in provider.requests] == ([True] if stop_reason == "pause_turn" else [])
-
-
-async def hold_nothing(step) -> None:
-    return
 
 
 async def test_a_second_death_at_the_same_step_interrupts_the_run_and_the_queue_goes_on():
@@ -295,7 +287,7 @@ async def test_a_store_that_fails_in_mid_turn_leaves_no_half_state_and_the_turn_
 async def test_a_run_left_for_takeover_shows_no_text_to_those_who_join():
     standing = Standing()
     works = Works(standing)
-    turns, session, run = await begun(works, standing.reached)
+    turns, *_ = await begun(works, standing.reached)
     await die(turns)
     assert turns._broadcast._open == {}
 

@@ -152,7 +152,9 @@ async def test_a_post_is_accepted_though_its_start_fails_and_the_sweep_starts_it
 
 
 async def test_text_on_the_wire_is_the_text_stored():
-    works = Works(calls(text_block("I look. "), use("echo", {"a": "b" * 50})), say("Long answer, " * 20), tools=[echo()])
+    works = Works(
+        calls(text_block("I look. "), use("echo", {"a": "b" * 50})), say("Long answer, " * 20), tools=[echo()]
+    )
     turns, session = works.process(), await works.open()
     run, first = await turns.post(session, posted(), False, None)
     pieces: dict = {}

@@ -115,7 +115,7 @@ async def test_a_stream_without_an_answer_is_a_failure():
 
 async def test_a_small_summarizer_reads_in_chunks_and_folds_them():
     answers = [say(f"Summary {number}.") for number in range(1, 6)]
-    outcome, requests = await run(job(steps(60, size=1900), window=16_384, previous="EARLIER"), *answers)
+    outcome, requests = await run(job(steps(60, size=1000), window=16_384, previous="EARLIER"), *answers)
     assert 1 < len(requests) <= MAX_CALLS
     assert outcome.text == f"Summary {len(requests)}."
     assert [prompt(request).count("EARLIER") for request in requests] == [1] + [0] * (len(requests) - 1)
