@@ -182,8 +182,7 @@ def _listen(settings: Settings) -> socket.socket:
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
-        place = f"{settings.host}, port {settings.port}"
-        raise StartupError(f"HANGO_HOST, HANGO_PORT: cannot listen on {place}: {error.strerror}") from error
+        raise StartupError(f"HANGO_HOST, HANGO_PORT: cannot listen: {error.strerror}") from error
 
 
 def _announce(settings: Settings, port: int) -> None:

@@ -1,6 +1,35 @@
-"""Runs every benchmark. Figures are ratios within one run: absolute times depend on the machine."""
+"""`python -m bench [all | server | context | replay [words]]`. Figures are ratios within one run: absolute times depend
+on the machine."""
 
-from bench import server
+import argparse
+
+from bench import context, server
+from bench.replay.jobs import run_jobs
+from bench.replay.recordings import BESIDE, FOLDER, recordings
+from bench.replay.report import report
+
+
+def replay(words: list[str]) -> None:
+    """`words`: names of settings, or parts of the names of recordings; all without any."""
+    print("\n== recorded sessions, played through the HTTP API ==", flush=True)
+    if recordings():
+        report(run_jobs(words))
+    else:
+        print(f"skipped: no recordings in ${FOLDER} nor in {BESIDE.parent.name}/{BESIDE.name} beside the clone")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("part", nargs="?", choices=("all", "server", "context", "replay"), default="all")
+    parser.add_argument("words", nargs="*", help="for replay: settings or recordings to play")
+    options = parser.parse_args()
+    if options.part in ("all", "server"):
+        server.main()
+    if options.part in ("all", "context"):
+        context.main()
+    if options.part in ("all", "replay"):
+        replay(options.words)
+
 
 if __name__ == "__main__":
-    server.main()
+    main()

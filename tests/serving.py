@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
@@ -16,8 +15,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.main import Server, end_streams
 
-ADDRESS = re.compile(r"serving on (http://\S+),")
-HANGO = (sys.executable, "-m", "app.cli", "serve")
+ROOT = Path(__file__).parents[1]
+ADDRESS = r"serving on (http://\S+),"
+STARTUP_S = 30
 
 
 @asynccontextmanager
@@ -41,13 +41,33 @@ async def served(app: FastAPI) -> AsyncIterator[tuple[str, Server]]:
         await server.lifespan.shutdown()
 
 
-@dataclass
 class Process:
-    """`lines`: what it wrote to standard error so far."""
+    """`log`: what it wrote to standard error so far."""
 
-    child: asyncio.subprocess.Process
-    url: str
-    lines: list[str] = field(default_factory=list)
+    def __init__(self, child: asyncio.subprocess.Process) -> None:
+        self.child = child
+        self.url = ""
+        self.log = ""
+        self._grown = asyncio.Condition()
+        self.reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self.child.stderr is not None
+        more = True
+        while more:
+            line = await self.child.stderr.readline()
+            more = bool(line)
+            async with self._grown:
+                self.log += line.decode()
+                self._grown.notify_all()
+
+    async def wrote(self, pattern: str) -> re.Match[str]:
+        """Waits for it in the log."""
+        while (found := re.search(pattern, self.log)) is None:
+            assert not self.reading.done(), f"the process ended without {pattern!r}:\n{self.log}"
+            async with self._grown:
+                await self._grown.wait()
+        return found
 
     async def kill(self) -> None:
         """As kill -9 does."""
@@ -59,45 +79,37 @@ class Process:
         self.child.send_signal(signal.SIGTERM)
         return await self.child.wait()
 
-    @property
-    def log(self) -> str:
-        return "".join(self.lines)
-
 
 @asynccontextmanager
-async def process(
-    environment: dict[str, str], command: tuple[str, ...] = HANGO, timeout_s: float = 30
-) -> AsyncIterator[Process]:
+async def process(environment: dict[str, str], module: str = "app.cli", *arguments: str) -> AsyncIterator[Process]:
     """A server process that answers; killed at the end if it still lives."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("HANGO_", "ANTHROPIC_"))}
-    child = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=Path(__file__).parents[1],
-        env={**clean, "HANGO_PORT": "0", **environment},
-        stderr=asyncio.subprocess.PIPE,
-        stdin=asyncio.subprocess.DEVNULL,
-    )
-    running = Process(child, "")
-    reading = asyncio.create_task(_read(running))
+    running = Process(await spawn(environment, module, *arguments))
     try:
-        async with asyncio.timeout(timeout_s):
-            running.url = await _address(running, reading)
+        async with asyncio.timeout(STARTUP_S):
+            running.url = (await running.wrote(ADDRESS))[1]
         yield running
     finally:
-        if child.returncode is None:
+        if running.child.returncode is None:
             await running.kill()
-        await reading
+        await running.reading
 
 
-async def _read(running: Process) -> None:
-    assert running.child.stderr is not None
-    async for line in running.child.stderr:
-        running.lines.append(line.decode())
+async def spawn(environment: dict[str, str], module: str, *arguments: str) -> asyncio.subprocess.Process:
+    """With no setting of ours from outside, on a free port."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("HANGO_", "ANTHROPIC_"))}
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", module, *arguments),
+        cwd=ROOT,
+        env={**clean, "HANGO_PORT": "0", **environment},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
 
 
-async def _address(running: Process, reading: asyncio.Task[None]) -> str:
-    while not reading.done():
-        if found := ADDRESS.search(running.log):
-            return found[1]
-        await asyncio.sleep(0)
-    raise AssertionError(f"the server did not start:\n{running.log}")
+async def run(environment: dict[str, str], *arguments: str) -> tuple[int | None, str, str]:
+    """Runs `hango ...` to its end: exit status, standard output, standard error."""
+    child = await spawn(environment, "app.cli", *arguments)
+    async with asyncio.timeout(STARTUP_S):
+        out, err = await child.communicate()
+    return child.returncode, out.decode(), err.decode()

@@ -17,7 +17,6 @@ from app.conversation.messages import Content, Message, StoredMessage, tool_resu
 from app.conversation.records import Cut, Ledger, Record
 
 _TAG = "hango_source"
-_RESULTS = frozenset({"tool_result"})
 
 Contents = Callable[[StoredMessage, Shaped | None], Content]
 
@@ -73,6 +72,7 @@ def _source(message: Message) -> Source:
 
 
 def _messages(ledger: Ledger, rows: Sequence[StoredMessage], session_id: str, contents: Contents) -> list[Message]:
+    """The results of a pinned row answer no call that is shown, so the passes leave them out as strays."""
     kept_from, pinned, strip_to = ledger.kept_from_seq, frozenset(ledger.pinned_seqs), ledger.strip_thinking_to_seq
     chosen = [row for row in rows if row.agent_visible and (row.seq >= kept_from or row.seq in pinned)]
     shaped = shape_contents(chosen, ledger.shapings, session_id)
@@ -80,16 +80,13 @@ def _messages(ledger: Ledger, rows: Sequence[StoredMessage], session_id: str, co
     for row in chosen:
         content = contents(row, shaped.get(row.seq))
         if row.role == "assistant" and row.seq <= strip_to:
-            content = without(content, THINKING)
-        elif row.seq < kept_from:
-            content = without(content, _RESULTS)
+            content = _without_thinking(content)
         out.append(Message(row.role, content))
     return out
 
 
-def without(content: Content, kinds: frozenset[str]) -> Content:
-    """The same object when it holds none of them."""
-    left = [block for block in content if block.get("type") not in kinds]
+def _without_thinking(content: Content) -> Content:
+    left = [block for block in content if block.get("type") not in THINKING]
     return content if len(left) == len(content) else tuple(left)
 
 

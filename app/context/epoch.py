@@ -43,8 +43,8 @@ def mark_reached(memo: Memo, budget: Budget, measured: Measured) -> Cause | None
     """THRESHOLD or MICRO; a mark that was declined counts again after 5 % growth."""
     if _due(budget.trigger, measured.tokens, memo.declined_at):
         return Cause.THRESHOLD
-    if budget.micro is not None and measured.tokens < budget.trigger:
-        return Cause.MICRO if _due(budget.micro, measured.tokens, memo.declined_at) else None
+    if budget.micro is not None and _due(budget.micro, measured.tokens, memo.declined_at):
+        return Cause.MICRO
     return None
 
 

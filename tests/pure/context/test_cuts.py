@@ -119,7 +119,9 @@ def test_a_second_answer_to_a_call_binds_nothing():
     assert legal_cuts(rows) == [1, 2, 4, 5, 6, 7]
 
 
-@pytest.mark.parametrize("after", [[], [user("still there?")], [user(R2)], [user(R2), user("still there?")]])
+@pytest.mark.parametrize(
+    "after", [[], [user("well?")], [user(R2)], [user(R2), user("well?")], [user(R2), assistant(HUM), user("well?")]]
+)
 def test_nothing_from_the_oldest_open_call_on_is_evicted(after: list[Message]):  # case 6
     rows = rows_of([user("a"), assistant("b"), user("c"), assistant(T1, T2), *after])
     assert max(legal_cuts(rows)) == 4
@@ -129,6 +131,11 @@ def test_nothing_from_the_oldest_open_call_on_is_evicted(after: list[Message]): 
 def test_a_call_that_was_never_answered_stops_waiting_once_the_model_went_on():
     rows = rows_of([user("a"), assistant(T1), user("never mind"), assistant("fine"), user("next")])
     assert max(legal_cuts(rows)) == 5
+
+
+def test_a_result_belongs_to_the_newest_call_of_its_id():
+    rows = rows_of([user("a"), assistant(T1), user("never mind"), assistant(T1), user(R1), assistant("b")])
+    assert legal_cuts(rows) == [1, 2, 3, 4, 6]
 
 
 def test_a_cut_inside_one_long_turn_is_legal_at_each_closed_batch():  # case 22
@@ -175,7 +182,7 @@ def test_a_model_of_unknown_size_keeps_its_newest_messages(count: int, cut: int 
 
 
 def test_a_batch_is_closed_when_all_its_calls_are_answered():
-    rows = rows_of([user("a"), assistant(T1, T2), user(R1), user(R2), assistant(T3), user("well?")])
+    rows = rows_of([user("a"), assistant(T1, T2), user(R1), user(R2), assistant(T3, call_block("t4")), user(R3)])
     assert closed_batches(rows) == [(2, 4)]
 
 

@@ -31,3 +31,10 @@ def test_fixed_messages_are_the_same_objects_and_only_newer_rows_are_read():
     assert longer.messages == apply(Ledger(), rows, SESSION)
     assert all(old is new for old, new in zip(view.messages[:7], longer.messages, strict=False))
     assert (view.fixed, longer.fixed, longer.from_seq) == (7, 9, 10)
+
+
+def test_thinking_in_a_row_before_the_calls_belongs_to_the_message_that_is_rendered_again():
+    hum = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    rows = rows_of([user("go"), assistant(hum), assistant(call_block("t1")), user(answer("t1"))])
+    view = extend(render(Ledger(), rows[:3], SESSION, continues=True), Ledger(), rows, SESSION)
+    assert view.messages == (user("go"), assistant(hum, call_block("t1")), user(answer("t1")))

@@ -112,6 +112,15 @@ def test_a_repeated_id_pairs_with_its_own_call():
     assert paths == ["/tool_results/000001-00.txt.", "/tool_results/000003-00.txt."]
 
 
+def test_a_result_belongs_to_the_newest_calls_and_a_message_of_thinking_alone_is_none():
+    hum = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    open_call = [assistant(call_block("t1")), user("well?")]
+    calls = assistant(call_block("t1"), call_block("t2"))
+    transcript = [*open_call, calls, user(answer("t1", LONG)), assistant(hum), user(answer("t2", LONG))]
+    paths = [block["content"].split()[4] for content in shown(transcript, MICRO)[3::2] for block in content]
+    assert paths == ["/tool_results/000003-00.txt.", "/tool_results/000003-01.txt."]
+
+
 OFFLOAD = shaping(Tier.RESULT_OFFLOAD, limit=2000, id="old")
 
 

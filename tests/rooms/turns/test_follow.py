@@ -266,11 +266,23 @@ def test_every_reader_gets_every_event_once_and_in_order(moves, after, run_id, j
 
 
 async def interleaved(moves: list[str], after: int, run_id: str | None, joins_at: int) -> None:
-    scene, unpublished, reading = Scene(), [], None
+    scene = Scene()
     message = scene.open()
-    for number, move in enumerate(["turn", *moves]):
-        if number == joins_at:
-            reading = asyncio.create_task(read(scene.follow(after, run_id, until="run_1")))
+    await play(scene, message, ["turn", *moves[:joins_at]])
+    reading = asyncio.create_task(read(scene.follow(after, run_id, until="run_1")))
+    await play(scene, message, moves[joins_at:])
+    for _ in range(after - len(scene.log.events)):
+        scene.log.commit()
+    scene.end()
+    async with asyncio.timeout(5):
+        items = await reading
+    assert seqs(items) == [event.seq for event in scene.log.events[after:] if run_id in (None, event.run_id)]
+    assert message.snapshot().data["blocks"][0]["text"].startswith(text_of(items))
+
+
+async def play(scene: Scene, message: OpenMessage, moves: list[str]) -> None:
+    unpublished: list[StoredEvent] = []
+    for number, move in enumerate(moves):
         match move:
             case "commit":
                 unpublished.append(scene.log.commit(run_id=f"run_{1 + number % 2}"))
@@ -286,12 +298,3 @@ async def interleaved(moves: list[str], after: int, run_id: str | None, joins_at
                 say(message, f"<{number}>")
             case "turn":
                 await asyncio.sleep(0)
-    for _ in range(after - len(scene.log.events)):
-        scene.log.commit()
-    reading = reading or asyncio.create_task(read(scene.follow(after, run_id, until="run_1")))
-    scene.end()
-    async with asyncio.timeout(5):
-        items = await reading
-    wanted = [event.seq for event in scene.log.events[after:] if run_id in (None, event.run_id)]
-    assert seqs(items) == wanted
-    assert message.snapshot().data["blocks"][0]["text"].startswith(text_of(items))

@@ -1,6 +1,7 @@
 """Leases are renewed from a thread of its own, whatever the database and the event loop do."""
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 (imported by two threads at once it would look like a blocking call)
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

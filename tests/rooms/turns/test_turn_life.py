@@ -19,9 +19,8 @@ SEEN = Usage(input=100, calls=1)
 
 
 def held_stream(gate: asyncio.Event, *texts: str) -> list:
-    return [
-        UsageSeen(SEEN), BlockOpened(0, {"type": "text"}), *(Delta(0, "text", text) for text in texts), gate, say("end"),
-    ]  # fmt: skip
+    deltas = [Delta(0, "text", text) for text in texts]
+    return [UsageSeen(SEEN), BlockOpened(0, {"type": "text"}), *deltas, gate, say("end")]
 
 
 def of(log: list, type_: EventType) -> list:

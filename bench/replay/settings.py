@@ -1,0 +1,50 @@
+"""Under what a recording is played: the window, how the double counts, and what goes wrong on purpose."""
+
+from dataclasses import dataclass
+from typing import Any
+
+MODEL = "claude-sonnet-4-6"
+SUMMARIZER = "claude-haiku-4-5"
+TRIGGER_FRAC = 0.85
+# Recorded replies are played whole even where they are longer.
+MAX_TOKENS = 2048
+# Its largest reply alone nearly fills these windows.
+WITHOUT_LARGEST = ("16_",)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`window`: tokens, of the model and of its summarizer. `skip`: how ids of recordings that do not fit begin.
+
+    `priced`: costs are compared with a sliding window's. `failing`: every second summarizer request fails for good.
+    """
+
+    name: str
+    window: int
+    bytes_per_token: float = 3
+    thinking: bool = False
+    failing: bool = False
+    priced: bool = False
+    skip: tuple[str, ...] = ()
+
+    @property
+    def trigger(self) -> int:
+        return int(self.window * TRIGGER_FRAC)
+
+    @property
+    def profiles(self) -> dict[str, dict[str, Any]]:
+        """As HANGO_MODEL_PROFILES has them."""
+        size = {"max_input_tokens": self.window, "context_window_tokens": self.window}
+        main = {**size, "max_output_tokens": MAX_TOKENS, "summarizer_model": SUMMARIZER}
+        return {MODEL: {**main, "thinking_binding": self.thinking}, SUMMARIZER: size}
+
+
+SETTINGS = (
+    Setting("32k", 32_000, priced=True),
+    Setting("200k", 200_000, priced=True),
+    Setting("24k", 24_000, skip=WITHOUT_LARGEST),
+    Setting("32k-dense", 32_000, bytes_per_token=2, skip=WITHOUT_LARGEST),
+    Setting("200k-dense", 200_000, bytes_per_token=2),
+    Setting("32k-thinking", 32_000, thinking=True),
+    Setting("32k-failing", 32_000, failing=True),
+)

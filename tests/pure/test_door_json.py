@@ -1,0 +1,72 @@
+"""A body as the door lets it in."""
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.api.door import MAX_DEPTH, parse_json
+from app.errors import InvalidRequest
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+def cleaned(value):
+    if isinstance(value, str):
+        return value.replace("\x00", "\ufffd")
+    if isinstance(value, dict):
+        return {cleaned(key): cleaned(item) for key, item in value.items()}
+    return [cleaned(item) for item in value] if isinstance(value, list) else value
+
+
+@given(VALUES)
+def test_a_json_value_comes_in_as_it_was_sent_but_for_nul(value):
+    assert parse_json(json.dumps(value).encode()) == cleaned(value)
+
+
+@pytest.mark.parametrize("half", ["\\ud800", "\\udfff", "\\udc00\\ud800"])
+def test_half_a_surrogate_pair_is_replaced(half: str):
+    assert set(parse_json(f'{{"{half}": ["{half}"]}}'.encode()).popitem()[1][0]) == {"\ufffd"}
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_are_a_value_or_an_invalid_request(body: bytes):
+    with suppress(InvalidRequest):
+        value = parse_json(body)
+        assert json.loads(json.dumps(value, allow_nan=False)) == value
+
+
+@pytest.mark.parametrize("body", ['"\\ud83d\\ude00"', '"\U0001f600"'])
+def test_a_pair_of_surrogates_is_one_character(body: str):
+    assert parse_json(body.encode()) == "\U0001f600"
+
+
+def test_the_text_backslash_u0000_stays():
+    assert parse_json(b'"\\\\u0000"') == "\\u0000"
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_depth_is_bounded_exactly(opening: str):
+    closing = "]" if opening == "[" else "}"
+
+    def nested(depth: int) -> bytes:
+        return (opening * depth + "1" + closing * depth).encode()
+
+    assert parse_json(nested(MAX_DEPTH - 1)) is not None
+    with pytest.raises(InvalidRequest, match="deeper than 100"):
+        parse_json(nested(MAX_DEPTH + 1))
+    with pytest.raises(InvalidRequest):
+        parse_json(nested(100_000))
+
+
+@pytest.mark.parametrize("body", ["NaN", "[Infinity]", "-Infinity", "1e999", "-1e999", "", " ", "nul", "'a'", "{}x"])
+def test_what_is_no_json_is_refused(body: str):
+    with pytest.raises(InvalidRequest, match="not valid JSON"):
+        parse_json(body.encode())
+
+
+def test_numbers_keep_their_value():
+    assert parse_json(b"[12345678901234567890123, 1e3, 0.1]") == [12345678901234567890123, 1000.0, 0.1]
