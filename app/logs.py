@@ -3,15 +3,21 @@
 import logging
 import sys
 
-FIELDS = ("session", "run", "tool", "code", "path", "deaths")
+FIELDS = ("session", "run", "tool", "code", "reason", "path", "deaths")
 
 
 class _Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = super().format(record)
-        fields = [f"{name}={getattr(record, name)}" for name in FIELDS if hasattr(record, name)]
+        fields = [f"{name}={_plain(getattr(record, name))}" for name in FIELDS if hasattr(record, name)]
         head, newline, trace = line.partition("\n")
         return " ".join([head, *fields]) + newline + trace
+
+
+def _plain(value: object) -> str:
+    """Paths and names come from outside: none may begin a line of its own."""
+    text = str(value)
+    return text if text.isprintable() else ascii(text)
 
 
 def configure(level: str) -> None:

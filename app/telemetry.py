@@ -1,4 +1,4 @@
-"""Names of spans, attributes, metrics and log fields, and the tracer. The OpenTelemetry API only: an exporter is the operator's choice.
+"""Names of spans, attributes and metrics, and the tracer. The OpenTelemetry API only: an exporter is the operator's.
 
 The gen_ai names are our own constants, since the convention package marks its own as moved.
 """

@@ -46,9 +46,10 @@ class CreatedSession(SessionAnswer):
     repairs: list[RepairAnswer] | None = Field(None, description="What `repair=true` changed in an import.")
 
 
-class MessageBody(BaseModel):
+class MessageAnswer(BaseModel):
     id: str
     seq: int
+    run_id: str | None = Field(description="Null for a message that came with an import.")
     role: Literal["user", "assistant"]
     content: list[dict[str, Any]]
     stop_reason: str | None
@@ -56,10 +57,6 @@ class MessageBody(BaseModel):
     user_visible: bool
     agent_visible: bool
     created_at: str
-
-
-class MessageAnswer(MessageBody):
-    run_id: str | None = Field(description="Null for a message that came with an import.")
 
 
 class RunAnswer(BaseModel):

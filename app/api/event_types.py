@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
-from app.api.answers import MessageBody, UsageAnswer
+from app.api.answers import MessageAnswer, UsageAnswer
 
 Usages = dict[str, UsageAnswer]
 
@@ -22,7 +22,7 @@ class Started(BaseModel):
 
 class WithMessage(BaseModel):
     message_seq: int
-    message: MessageBody
+    message: MessageAnswer
 
 
 class Discarded(BaseModel):

@@ -65,7 +65,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A piece of the message being written. `data` is `{message_id, index, text}`, or `{message_id, blocks}` (snapshot)."""
+    """A piece of the open message. `data`: `{message_id, index, text}`, or of a snapshot `{message_id, blocks}`."""
 
     type: PreviewType
     session_id: str

@@ -37,7 +37,7 @@ class Reason(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why an epoch begins. FIRST opens a session's ledger; BIRTH shapes only rows that were never sent: neither counts."""
+    """Why an epoch begins. FIRST opens a ledger; BIRTH shapes only rows that were never sent: neither counts."""
 
     FIRST = "first"
     BIRTH = "birth"
@@ -135,7 +135,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The last accepted request: its real total (input + output, tokens), up to which row, and what was estimated then."""
+    """The last accepted request: its real total (input + output, tokens), its last row, and its estimate."""
 
     tokens: int
     to_seq: int
@@ -148,8 +148,8 @@ class Memo:
 
     `ratio`: real tokens per estimated one. `epochs`: how many were counted. `declined_at`: measure of the last declined
     check, 0 for none: the next comes after 5 % growth. `failures`: summaries that failed in a row;
-    `no_summary_before_turn`: back-off. `learned_window`: taught by an overflow. `last_call_at`: seconds since the epoch of
-    the clock, for the cache's lifetime; `long_pauses`: the session has paused over 4 minutes between calls.
+    `no_summary_before_turn`: back-off. `learned_window`: taught by an overflow. `last_call_at`: Unix time in seconds;
+    `long_pauses`: the session has paused over 4 minutes between calls, so its cache entries should live longer.
     """
 
     anchor: Anchor | None = None

@@ -1,4 +1,4 @@
-"""One model request, as plain values. Cache breakpoints are positions beside the blocks, so no stored block ever holds one."""
+"""One model request, as plain values. Cache breakpoints are positions beside the blocks: no stored block holds one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -68,7 +68,7 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write a run. Every write names the generation; a takeover raises it, and the old owner's are refused."""
+    """The right to write a run. Every write names the generation; a takeover raises it, and older ones are refused."""
 
     session_id: str
     run_id: str

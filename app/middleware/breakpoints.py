@@ -7,6 +7,7 @@ calls adds more than that: the second mark stands where the entry surely is.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from app.context.blocks import THINKING
 from app.conversation.messages import Block, Message, is_blank
 from app.conversation.reply import Reply
 from app.conversation.request import Breakpoint, ModelRequest
@@ -40,4 +41,4 @@ def _last_legal(messages: Sequence[Message], index: int) -> Breakpoint | None:
 
 
 def _refused(block: Block) -> bool:
-    return block["type"] in ("thinking", "redacted_thinking") or is_blank(block)
+    return block["type"] in THINKING or is_blank(block)

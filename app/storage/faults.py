@@ -15,6 +15,8 @@ _UNAVAILABLE = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
     asyncpg.ClientConfigurationError,
+    # What asyncpg says when the server ends an idle connection just as it is taken.
+    asyncpg.InternalClientError,
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
 )

@@ -27,6 +27,7 @@ def message_json(message: StoredMessage) -> dict[str, Any]:
     return {
         "id": message.id,
         "seq": message.seq,
+        "run_id": message.run_id,
         "role": message.role,
         "content": list(message.content),
         "stop_reason": message.stop_reason,

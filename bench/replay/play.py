@@ -1,4 +1,4 @@
-"""Plays one recording turn by turn through the HTTP API: the double is the model, the tools give the recorded results."""
+"""Plays one recording turn by turn through the HTTP API: the double is the model, the tools give recorded results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

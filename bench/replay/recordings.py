@@ -16,12 +16,13 @@ Recording = Mapping[str, Any]
 Block = Mapping[str, Any]
 Message = Mapping[str, Any]
 
-FOLDER = "HANGO_BENCH_TRANSCRIPTS"
+# Not HANGO_*: the server refuses settings that it does not know.
+FOLDER = "BENCH_TRANSCRIPTS"
 BESIDE = Path(__file__).parents[3] / "shared" / "transcripts"
 
 
 def recordings() -> list[Path]:
-    """The files of HANGO_BENCH_TRANSCRIPTS, or of shared/transcripts beside the clone; empty when there is none."""
+    """The files of BENCH_TRANSCRIPTS, or of shared/transcripts beside the clone; empty when there is none."""
     return sorted(Path(os.environ.get(FOLDER) or BESIDE).glob("[0-9][0-9]_*.json"))
 
 

@@ -10,9 +10,10 @@ HEAD = (
     f"{'':<33}{'uncached':>10}{'written':>10}{'read':>11}{'output':>9}{'cost':>11}{'read':>7}{'main':>7}"
     f"{'epochs':>8}{'summaries':>10}{'ids':>7}{'by use':>8}{'sliding':>12}{'of it':>7}"
 )
-NOTE = """read: share of all input that the cache gave, of all calls and of the main ones. ids: share of the identifiers of
-evicted text that the last view still shows, each once and by use. sliding: cost of the sliding window; * marks
+NOTE = """read: share of all input that the cache gave, of all calls and of the main ones. ids: share of the identifiers
+of evicted text that the last view still shows, each once and by use. sliding: cost of the sliding window; * marks
 recordings where some of its requests were over the window. In the sum: those that pass the trigger, marked +."""
+CHECKS_HEAD = f"{'setting':<16}{'recordings':>11}{'calls':>7}{'faults':>8}{'compactions':>13}{'oversized':>11}{'s':>6}"
 GOALS = {"32k": 0.85, "200k": 0.95}
 
 
@@ -62,7 +63,7 @@ def _checks(name: str, outcomes: Sequence[Outcome]) -> None:
     print(
         f"{name:<16}{len(outcomes):>11}{_total(outcomes, lambda one: one.calls):>7}"
         f"{_total(outcomes, lambda one: len(one.faults)):>8}{_total(outcomes, lambda one: one.compactions):>13}"
-        f"{_total(outcomes, lambda one: one.oversized):>11}{sum(outcome.seconds for outcome in outcomes):>8.0f}"
+        f"{_total(outcomes, lambda one: one.oversized):>11}{sum(outcome.seconds for outcome in outcomes):>6.0f}"
     )
 
 

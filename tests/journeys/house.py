@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,12 @@ MODEL = "claude-sonnet-4-6"
 
 @dataclass(frozen=True)
 class House:
+    """`attached`: nobody has posted a turn with a stream that does not read it yet; the double waits for it."""
+
     http: httpx.AsyncClient
     app: FastAPI | None = None
     server: Server | None = None
+    attached: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def url(self) -> str:
@@ -76,10 +79,14 @@ class House:
 
     @asynccontextmanager
     async def stream(self, session: str, content: Any = "go", **body: Any) -> AsyncIterator[Reader]:
-        """Posts a turn and reads its events."""
+        """Posts a turn and reads its events; every preview is among them."""
         sent = {"content": content, **body}
+        self.attached.clear()
         async with self.http.stream("POST", f"{session}/turns", json=sent, headers=STREAM) as response:
-            yield await Reader.of(response)
+            reader = await Reader.of(response)
+            await reader.until("message.user")
+            self.attached.set()
+            yield reader
 
     @asynccontextmanager
     async def follow(self, session: str, last_event_id: int | None = None, **params: Any) -> AsyncIterator[Reader]:
@@ -111,13 +118,16 @@ async def open_house(
 ) -> AsyncIterator[House]:
     """`double`: the model is it, over the Anthropic adapter with a clock that does not sleep."""
     values = {"data_dir": folder / "data", "database_url": database_url, "provider": "offline"}
+    attached = asyncio.Event()
+    attached.set()
     if double is not None:
+        double.settings = replace(double.settings, pace=attached.wait)
         provider = AnthropicProvider(KEY, double.base_url, StillClock())
         values["model"] = MODEL
     settings = Settings(**{**values, **changes})
     app = create_app(settings, database_url, provider, tools, ping_s)
     async with served(app) as (url, server), client(url) as http:
-        yield House(http, app, server)
+        yield House(http, app, server, attached)
 
 
 @asynccontextmanager

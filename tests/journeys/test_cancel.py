@@ -2,6 +2,7 @@
 
 import asyncio
 
+from app.main import end_streams
 from tests.double.control import Double
 from tests.double.steps import Hold, Reply, call, say
 from tests.journeys.house import Build, House
@@ -121,3 +122,15 @@ async def test_whoever_waits_for_a_cancelled_run_gets_it(build: Build, double: D
     await house.http.post(f"{session}/turns/{run['id']}/cancel")
     answer = await waiting
     assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
+
+
+async def test_whoever_waits_while_the_server_stops_gets_the_run_as_it_stands(house: House, double: Double):
+    hold = Hold()
+    double.script(say("later", at={0: hold}))
+    session = await house.open()
+    waiting = asyncio.create_task(house.post(session, wait=True))
+    await hold.reached.wait()
+    end_streams(house.app)
+    answer = await waiting
+    assert (answer.status_code, answer.json()["status"]) == (202, "running")
+    assert answer.headers["location"] == f"{session}/turns/{answer.json()['id']}"

@@ -1,5 +1,7 @@
 """The session of the README: a turn of the offline agent, watched live, cut, resumed, and read back."""
 
+from tests.double.control import Double
+from tests.double.steps import Reply, call, say, text
 from tests.journeys.house import STREAM, Build, House
 from tests.journeys.sse import TERMINAL, Reader
 
@@ -18,8 +20,8 @@ async def test_a_turn_streams_its_events_in_order_and_without_gaps(build: Build)
     assert tools == ["list_files", "write_file", "read_file"]
 
 
-async def test_the_text_of_the_previews_is_the_text_that_is_stored(build: Build):
-    house = await build()
+async def test_the_text_of_the_previews_is_the_text_that_is_stored(house: House, double: Double):
+    double.script(Reply([text("I look. " * 9), call("t1", "list_files", {"path": "/"})]), say("Nothing. " * 9))
     session = await house.open()
     async with house.stream(session, REQUEST) as reader:
         await reader.rest()

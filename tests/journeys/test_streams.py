@@ -18,11 +18,10 @@ async def test_pings_come_from_the_first_moment_and_while_nothing_happens(build:
     double.script(Reply([call("t1", "hang", {})]))
     session = await house.open()
     async with house.stream(session) as reader:
-        first = await anext(aiter(reader))
         await reader.until("tool.started")
         for _ in range(3):
             await reader.until("ping")
-    assert first.type == "ping"
+    assert reader.types[0] == "ping"
 
 
 async def test_a_silent_session_pings_its_readers(build: Build):
@@ -44,7 +43,7 @@ async def test_a_client_that_leaves_does_not_stop_its_run(build: Build, double: 
     double.script(Reply([call("t1", "wait", {})]), say("finished alone"))
     session = await house.open()
     async with house.stream(session) as reader:
-        await reader.until("turn.queued")
+        pass
     await house.all_requests_ended()
     go.set()
     async with house.follow(session, last_event_id=reader.durable[-1].seq) as rest:
@@ -100,7 +99,6 @@ async def test_open_streams_hold_no_connection(build: Build, double: Double):
     working, asking = await house.open(), await house.open()
     async with house.stream(working) as one, house.stream(asking) as two:
         await one.until("tool.started")
-        await two.until("message.user")
         await asyncio.gather(tool.started.wait(), hold.reached.wait())
         async with AsyncExitStack() as stack:
             for _ in range(50):

@@ -98,8 +98,7 @@ async def test_a_client_that_leaves_in_mid_stream_leaves_no_trace_in_the_turns_s
     house = await build(double=double)
     double.script(say("an answer in several pieces", at={1: hold}))
     with caplog.at_level(logging.DEBUG):
-        async with house.stream(await house.open()) as reader:
-            await reader.until("message.user")
+        async with house.stream(await house.open()):
             await hold.reached.wait()
         await house.all_requests_ended()
         hold.release()

@@ -116,7 +116,7 @@ async def held(local, tmp_path):
     with file.open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         task = asyncio.create_task(local.append("ses_1", PATH, b"three\n"))
-        while not task.done() and not waits_for(file):  # noqa: ASYNC110 - the kernel sets no event
+        while not task.done() and not waits_for(file):
             await asyncio.sleep(0)
         yield task, other
 

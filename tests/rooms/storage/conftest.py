@@ -39,7 +39,12 @@ def postgres(pool: Pool) -> Store:
             )  # fmt: skip
 
     return Store(
-        PostgresSessions(pool), PostgresTranscript(pool), PostgresRuns(pool, LEASE_S), PostgresEvents(pool), PostgresLedger(pool), age
+        PostgresSessions(pool),
+        PostgresTranscript(pool),
+        PostgresRuns(pool, LEASE_S),
+        PostgresEvents(pool),
+        PostgresLedger(pool),
+        age,
     )
 
 
@@ -52,7 +57,14 @@ def memory() -> Store:
         del session_id
         await clock.sleep(hours * 3600)
 
-    return Store(MemorySessions(state), MemoryTranscript(state), MemoryRuns(state, LEASE_S), MemoryEvents(state), MemoryLedger(state), age)
+    return Store(
+        MemorySessions(state),
+        MemoryTranscript(state),
+        MemoryRuns(state, LEASE_S),
+        MemoryEvents(state),
+        MemoryLedger(state),
+        age,
+    )
 
 
 @pytest.fixture(params=["postgres", "memory"])

@@ -178,7 +178,8 @@ async def test_an_event_brings_its_message_whole(store):
         "attempt": 2,
         "message_seq": 2,
         "message": {
-            "id": "msg_a", "seq": 2, "role": "assistant", "content": [text_block("hi")], "stop_reason": "end_turn",
+            "id": "msg_a", "seq": 2, "run_id": row.run_id, "role": "assistant",
+            "content": [text_block("hi")], "stop_reason": "end_turn",
             "usage": usage.to_json(), "user_visible": True, "agent_visible": True,
             "created_at": row.created_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         },

@@ -1,6 +1,7 @@
 """A turn from its post to its closing, inside one process."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from app.conversation.run import RunStatus
 from app.conversation.session import Idempotency
 from app.conversation.usage import Purpose, Usage
 from app.errors import InputTooLarge, InvalidPayload, NotFound, ProviderFailure, SessionBusy, StoreUnavailable
+from app.middleware.stack import STACK
 from app.providers.scripted import USAGE, call, calls, say, use
 from tests.twins import FakeTool, Gate, Works, echo, posted
 
@@ -91,6 +93,20 @@ async def test_a_limit_of_model_calls_fails_with_its_number_and_leaves_no_open_c
     run = await works.turn(works.process(), session)
     assert (run.error["code"], run.error["limit"]) == ("max_model_calls", 1)
     assert (await works.rows(session))[-1].role == "user"
+
+
+async def test_a_request_that_the_provider_would_refuse_fails_the_run_by_message_and_rule():
+    async def breaks(request, turn_call, call_next):
+        return await call_next(replace(request, messages=request.messages * 2), turn_call)
+
+    works = Works()
+    session = await works.open()
+    bench = replace(works.bench, stack=(*STACK[:-1], breaks, STACK[-1]))
+    run = await works.turn(works.process(bench=bench), session)
+    assert works.provider.requests == []
+    assert (run.status, run.error["code"], run.error["message"]) == (RunStatus.FAILED, "view_invalid", 1)
+    assert run.error["rule"] == "two user messages in a row"
+    assert EventType.MESSAGE_DISCARDED not in [event.type for event in await works.log(session)]
 
 
 @pytest.mark.parametrize(
