@@ -134,6 +134,19 @@ async def test_a_filter_leaves_other_runs_out_and_fetches_no_more_for_them():
     assert scene.log.reads == 1
 
 
+async def test_what_a_filter_left_out_of_a_fetch_is_not_fetched_again():
+    scene = Scene()
+    for _ in range(3):
+        scene.log.commit()
+    reading = asyncio.create_task(read(scene.follow(run_id="run_2", until="run_2")))
+    await joined(scene)
+    for _ in range(3):
+        scene.publish()
+    scene.end("run_2")
+    assert seqs(await reading) == [7]
+    assert scene.log.reads == 2
+
+
 async def test_more_than_a_page_of_stored_events_is_read_whole():
     scene = Scene()
     for _ in range(PAGE * 2):
@@ -297,4 +310,5 @@ async def play(scene: Scene, message: OpenMessage, moves: list[str]) -> None:
             case "say":
                 say(message, f"<{number}>")
             case "turn":
-                await asyncio.sleep(0)
+                for _ in range(4):
+                    await asyncio.sleep(0)

@@ -182,6 +182,27 @@ async def test_after_a_stop_the_next_start_goes_on_at_once_and_nobody_died():
     assert [row.role for row in await works.rows(session)] == ["user", "assistant"] * 2
 
 
+async def test_a_stop_while_the_closing_is_written_waits_for_it():
+    closing, go_on = asyncio.Event(), asyncio.Event()
+    works = Works(say("done"))
+
+    async def hold(step) -> None:
+        closing.set()
+        await go_on.wait()
+
+    turns, session = works.process(), await works.open()
+    run, _ = await turns.post(session, posted(), False, None)
+    works.runs.after = hold
+    await closing.wait()
+    following = asyncio.create_task(turns.wait(session.id, run.id))
+    stopping = asyncio.create_task(turns.stop())
+    await asyncio.sleep(0)
+    go_on.set()
+    await stopping
+    assert (await following).status is RunStatus.COMPLETED
+    assert kinds(await works.log(session))[-1] is EventType.TURN_COMPLETED
+
+
 async def test_a_stop_while_a_run_is_being_started_leaves_it_to_the_next_process():
     works = Works(say("never"))
     started, go_on, start = asyncio.Event(), asyncio.Event(), works.runs.start
@@ -303,15 +324,14 @@ async def test_a_started_process_recovers_by_itself_round_after_round():
     turns, session, run = await begun(works, standing.reached)
     await die(turns)
     two = works.process("two", works.with_provider(ScriptedProvider(say("found it")), ()))
-    failing = works.runs.queued_sessions
-    rounds = iter([StoreUnavailable(), ValueError("a bug")])
+    take_over, rounds = works.runs.take_over, iter([StoreUnavailable(), ValueError("a bug")])
 
-    async def fails():
+    async def fails(*arguments):
         if error := next(rounds, None):
             raise error
-        return await failing()
+        return await take_over(*arguments)
 
-    works.runs.queued_sessions = fails
+    works.runs.take_over = fails
     await two.start(lambda: same_store(works))
     for _ in range(5):
         await asyncio.sleep(0)
