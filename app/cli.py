@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,7 +40,8 @@ def serve() -> int:
     settings = config.load()
     configure(settings.log_level)
     with _database(settings) as url:
-        bring_up(url)
+        if not asyncio.run(is_ready(url)):
+            _migrate_apart(url)
         from app.main import create_app
         from app.main import serve as serve_app
 
@@ -50,17 +52,27 @@ def serve() -> int:
 def migrate() -> int:
     settings = config.load()
     with _database(settings) as url:
-        bring_up(url)
+        if not asyncio.run(is_ready(url)):
+            from app.storage.migrate import upgrade
+
+            upgrade(url)
     print("hango: the schema is at this release's head")
     return 0
 
 
-def bring_up(url: str) -> None:
-    """Migrates a database that needs it; one that does not is spared the migration library."""
-    if not asyncio.run(is_ready(url)):
-        from app.storage.migrate import upgrade
-
-        upgrade(url)
+def _migrate_apart(url: str) -> None:
+    """In a process of its own: a server would hold the migration libraries (30 MB) for as long as it lives."""
+    command = [sys.executable, "-m", "app.cli", "migrate"]
+    done = subprocess.run(
+        command,
+        check=False,
+        env=config.environment_with(url),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode:
+        raise StartupError("The database could not be migrated.", problems=done.stderr.strip().splitlines())
 
 
 def doctor() -> int:

@@ -131,6 +131,11 @@ def default_data_dir(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("XDG_DATA_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".local/share") / "hango"
 
 
+def environment_with(database_url: str) -> dict[str, str]:
+    """The environment of a child process that works on this database."""
+    return {**os.environ, f"{PREFIX}DATABASE_URL": database_url}
+
+
 def load(environ: Mapping[str, str] = os.environ) -> Settings:
     """Raises StartupError; `extra["problems"]` lists one line per bad variable."""
     names = {field: FOREIGN.get(field, PREFIX + field.upper()) for field in Settings.model_fields}
