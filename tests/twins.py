@@ -54,6 +54,12 @@ class HandClock:
         self._sleepers.append((self._now + timedelta(seconds=seconds), woken))
         await woken
 
+    async def all_asleep(self) -> None:
+        """Until everybody who will is asleep again."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert self._sleepers
+
     def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
         for until, woken in self._sleepers:

@@ -142,6 +142,7 @@ async def test_what_a_filter_left_out_of_a_fetch_is_not_fetched_again():
     await joined(scene)
     for _ in range(3):
         scene.publish()
+        await joined(scene)
     scene.end("run_2")
     assert seqs(await reading) == [7]
     assert scene.log.reads == 2

@@ -187,12 +187,13 @@ async def test_a_stop_while_the_closing_is_written_waits_for_it():
     works = Works(say("done"))
 
     async def hold(step) -> None:
-        closing.set()
-        await go_on.wait()
+        if step.closing is not None:
+            closing.set()
+            await go_on.wait()
 
+    works.runs.before = hold
     turns, session = works.process(), await works.open()
     run, _ = await turns.post(session, posted(), False, None)
-    works.runs.after = hold
     await closing.wait()
     following = asyncio.create_task(turns.wait(session.id, run.id))
     stopping = asyncio.create_task(turns.stop())
@@ -252,6 +253,18 @@ async def test_an_owner_that_lost_its_lease_stops_and_writes_nothing_more():
         while turns._runner.leases:
             await asyncio.sleep(0)
     assert await works.log(session) == log
+
+
+async def test_a_cancel_in_another_process_reaches_the_owner_with_its_heartbeat():
+    gate = Gate()
+    works = Works(calls(use("held", {}, "a")), tools=[FakeTool("held", gate)])
+    turns, session, run = await begun(works, gate.reached)
+    await works.process("two").cancel(session.id, run.id)
+    leases = turns._runner.leases
+    turns._runner.heard(leases, await works.runs.renew(leases))
+    async with asyncio.timeout(1):
+        assert (await turns.wait(session.id, run.id)).status is RunStatus.CANCELLED
+    assert gate.left.is_set()
 
 
 async def test_a_stale_owner_that_does_not_hear_of_it_is_refused():
@@ -334,6 +347,6 @@ async def test_a_started_process_recovers_by_itself_round_after_round():
     works.runs.take_over = fails
     await two.start(lambda: same_store(works))
     for _ in range(5):
-        await asyncio.sleep(0)
+        await works.clock.all_asleep()
         works.clock.advance(LEASE_S / 3 + 0.1)
     assert (await two.wait(session.id, run.id)).status is RunStatus.COMPLETED
