@@ -127,8 +127,10 @@ class ViewInvalid(RunFailed):
 
     title = "The request would be refused"
 
-    def __init__(self, message: int, rule: str) -> None:
-        super().__init__("view_invalid", f"messages.{message}: {rule}", message=message, rule=rule)
+    def __init__(self, message: int, seq: int | None, rule: str) -> None:
+        """`seq`: of the first row that the message shows; None for the head."""
+        row = "the record of the past" if seq is None else f"row {seq}"
+        super().__init__("view_invalid", f"messages.{message} ({row}): {rule}", message=message, seq=seq, rule=rule)
 
 
 class ProviderFailure(RunFailed):

@@ -31,6 +31,19 @@ TURN_STATUS = "hango.turn.status"
 TOKEN_USAGE = "gen_ai.client.token.usage"
 INPUT_TOKENS_HISTOGRAM = "hango.context.input_tokens"
 READ_RATIO = "hango.cache.read_ratio"
+COMPACTIONS = "hango.context.compactions"
+EVICTED_MESSAGES = "hango.context.evicted_messages"
+TOOL_ARGS_TRUNCATED = "hango.context.tool_args_truncated"
+EPOCHS = "hango.context.epochs"
+
+COMPACTED = "gen_ai.conversation.compacted"
+OVERFLOW_RETRY = "provider.context_overflow_retry"
+TOKENS_BEFORE = "hango.tokens.before"
+TOKENS_AFTER = "hango.tokens.after"
+MESSAGES_EVICTED = "hango.messages.evicted"
+COMPACTION_REASON = "hango.compaction.reason"
+FS_PATH = "hango.fs.path"
+EPOCH_CAUSE = "hango.epoch.cause"
 
 tracer = trace.get_tracer(SCOPE)
 meter = metrics.get_meter(SCOPE)
@@ -44,3 +57,11 @@ context_input = meter.create_histogram(
 read_ratio = meter.create_histogram(
     READ_RATIO, unit="1", description="Share of a call's input read from the prompt cache"
 )
+compactions = meter.create_counter(COMPACTIONS, unit="{compaction}", description="Summaries and truncations by reason")
+evicted_messages = meter.create_histogram(
+    EVICTED_MESSAGES, unit="{message}", description="Rows that left the view by one compaction"
+)
+tool_args_truncated = meter.create_counter(
+    TOOL_ARGS_TRUNCATED, unit="{call}", description="Tool calls whose arguments were shortened in the view"
+)
+epochs = meter.create_counter(EPOCHS, unit="{epoch}", description="Changes of an already sent prefix by cause")

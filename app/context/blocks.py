@@ -6,6 +6,7 @@ from typing import Any
 from app.conversation.messages import Block, Content, Role, is_blank, tool_uses
 
 THINKING = frozenset({"thinking", "redacted_thinking"})
+MEDIA = frozenset({"image", "document"})
 
 
 def problem(role: Role, block: Block) -> str | None:
@@ -64,6 +65,11 @@ def _without_blank_parts(block: Block) -> Block:
     if not any(map(is_blank, _parts(block))):
         return block
     return {**block, "content": [part for part in _parts(block) if not is_blank(part)] or ""}
+
+
+def media_count(content: Sequence[Block]) -> int:
+    """Images and documents, those in results too."""
+    return sum((block["type"] in MEDIA) + media_count(_parts(block)) for block in content)
 
 
 def is_hollow(content: Content) -> bool:

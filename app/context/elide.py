@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from operator import itemgetter
 
-from app.context.blocks import result_text
+from app.context.blocks import MEDIA, result_text
 from app.context.cuts import closed_batches, shown
 from app.context.markers import utf8_size
 from app.context.pins import newest_request
@@ -28,7 +28,6 @@ MARKER = 100  # tokens of a marker's own words, path and size: an allowance
 BATCH_CHARS, BATCH_FRAC = 200_000, 0.25
 RESULT_CHARS, RESULT_FRAC = 30_000, 0.05
 USER_TEXT_FRAC = 0.25
-MEDIA = frozenset({"image", "document"})
 
 
 def plan_arguments(rows: Rows, below_seq: int, limit_bytes: int, record_id: str) -> Shaping | None:

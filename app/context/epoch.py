@@ -40,8 +40,8 @@ def decide(
 
 
 def mark_reached(memo: Memo, budget: Budget, measured: Measured) -> Cause | None:
-    """THRESHOLD or MICRO; a mark that was declined counts again after 5 % growth."""
-    if _due(budget.trigger, measured.tokens, memo.declined_at):
+    """THRESHOLD or MICRO; a mark that was declined counts again after 5 % growth, or when nothing is left."""
+    if _due(budget.trigger, measured.tokens, memo.declined_at) or measured.tokens > budget.real_window:
         return Cause.THRESHOLD
     if budget.micro is not None and _due(budget.micro, measured.tokens, memo.declined_at):
         return Cause.MICRO

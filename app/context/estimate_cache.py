@@ -65,6 +65,7 @@ class CachedEstimator:
         self._blocks = SizeCache(block)
         self._contents: SizeCache[Content] = SizeCache(self._blocks.total)
         self._system: SizeCache[Block] = SizeCache(lambda value: alone((value,)))
+        self._last: tuple[tuple[Message, ...], int] = ((), 0)
         self._tools: SizeCache[ToolDefinition] = SizeCache(lambda value: alone((), (value,)))
 
     def blocks(self, content: Content) -> int:
@@ -75,5 +76,11 @@ class CachedEstimator:
 
     def request(self, request: ModelRequest) -> int:
         fixed = self._blank + self._system.total(request.system) + self._tools.total(request.tools)
-        messages = request.messages
-        return fixed + self._frame * len(messages) + self._contents.total(map(_content, messages))
+        return fixed + self._messages(request.messages)
+
+    def _messages(self, messages: tuple[Message, ...]) -> int:
+        """Most places of the chain ask for the very messages that the one before them asked for."""
+        if messages is not self._last[0]:
+            total = self._frame * len(messages) + self._contents.total(map(_content, messages))
+            self._last = (messages, total)
+        return self._last[1]

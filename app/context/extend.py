@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from app.context.apply import apply, body
 from app.context.blocks import is_hollow, tidy
-from app.context.rules import call_ids_legal
+from app.context.rules import call_ids, call_ids_legal
 from app.context.view import settled
 from app.conversation.messages import Message, StoredMessage
 from app.conversation.records import Ledger
@@ -20,11 +20,12 @@ from app.conversation.records import Ledger
 @dataclass(frozen=True, slots=True)
 class View:
     """`messages` before number `fixed`, an assistant message, stay as they are while rows are only appended and the
-    ledger is the same. Rows below `from_seq` are shown there."""
+    ledger is the same. Rows below `from_seq` are shown there. `ids`: of the calls before it."""
 
     messages: tuple[Message, ...]
     fixed: int = 0
     from_seq: int = 0
+    ids: frozenset[object] = frozenset()
 
 
 def render(ledger: Ledger, rows: Sequence[StoredMessage], session_id: str, continues: bool = False) -> View:
@@ -33,7 +34,8 @@ def render(ledger: Ledger, rows: Sequence[StoredMessage], session_id: str, conti
     start = _newest_start(rows, ledger.kept_from_seq)
     if start is None:
         return View(messages)
-    return View(messages, len(messages) - len(body(ledger, rows[start:], session_id, continues)), rows[start].seq)
+    fixed = len(messages) - len(body(ledger, rows[start:], session_id, continues))
+    return View(messages, fixed, rows[start].seq, frozenset(call_ids(messages[:fixed])))
 
 
 def extend(view: View, ledger: Ledger, rows: Sequence[StoredMessage], session_id: str, continues: bool = False) -> View:
@@ -42,9 +44,10 @@ def extend(view: View, ledger: Ledger, rows: Sequence[StoredMessage], session_id
     tail = settled(body(ledger, newer, session_id, continues))
     messages = (*view.messages[: view.fixed], *tail)
     start = _newest_start(newer, ledger.kept_from_seq)
-    if start is None or call_ids_legal(messages):
+    if start is None or call_ids_legal(tail, view.ids):
         return render(ledger, rows, session_id, continues)
-    return View(messages, len(messages) - len(body(ledger, newer[start:], session_id, continues)), newer[start].seq)
+    fixed = len(messages) - len(body(ledger, newer[start:], session_id, continues))
+    return View(messages, fixed, newer[start].seq, view.ids.union(call_ids(messages[view.fixed : fixed])))
 
 
 def _newest_start(rows: Sequence[StoredMessage], kept_from: int) -> int | None:

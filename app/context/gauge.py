@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from app.conversation.model_profile import ModelProfile
+from app.context.budget import Budget
 
 Level = Literal["ok", "warm", "hot"]
 _GLYPHS = ((0.125, "○"), (0.375, "◔"), (0.625, "◑"), (0.875, "◕"))
@@ -30,39 +30,40 @@ class Gauge:
 
 
 def gauge(
-    profile: ModelProfile,
+    model: str,
+    budget: Budget,
     last_input_tokens: int,
     estimated: int,
     breakdown: Mapping[str, int],
     compactions: int = 0,
     epochs: int = 0,
 ) -> Gauge:
-    """Fill, level and glyph are of the provider's own number where there is one, else of the estimate."""
+    """Fill, level and glyph are of the last request's number where there is one, else of the estimate."""
     tokens = last_input_tokens or estimated
-    fill, level = fill_and_level(tokens, profile)
+    fill, level = fill_and_level(tokens, budget)
     return Gauge(
         last_input_tokens=last_input_tokens,
         estimated_input_tokens=estimated,
-        model=profile.model,
-        max_input_tokens=profile.max_input_tokens,
-        context_window_tokens=profile.working_window,
-        trigger_tokens=profile.trigger_tokens,
-        warm_tokens=profile.warm_tokens,
+        model=model,
+        max_input_tokens=budget.real_window,
+        context_window_tokens=budget.window,
+        trigger_tokens=budget.trigger,
+        warm_tokens=budget.warm,
         fill=fill,
         level=level,
-        glyph=_glyph(tokens / profile.working_window),
+        glyph=_glyph(tokens / budget.window),
         breakdown=breakdown,
         compactions=compactions,
         epochs=epochs,
     )
 
 
-def fill_and_level(tokens: int, profile: ModelProfile) -> tuple[float, Level]:
+def fill_and_level(tokens: int, budget: Budget) -> tuple[float, Level]:
     """Fill 0 to 1 of the working window, to four digits; ok below the warm mark, warm below the trigger, then hot."""
-    fill = round(min(1.0, tokens / profile.working_window), 4)
-    if tokens >= profile.trigger_tokens:
+    fill = round(min(1.0, tokens / budget.window), 4)
+    if tokens >= budget.trigger:
         return fill, "hot"
-    return fill, "warm" if tokens >= profile.warm_tokens else "ok"
+    return fill, "warm" if tokens >= budget.warm else "ok"
 
 
 def _glyph(share: float) -> str:

@@ -12,6 +12,7 @@ from app.conversation.usage import Usage
 BOUND_ANCHORED, BOUND_WHOLE = 0.02, 0.15
 RATIO_LEAST, RATIO_MOST = 0.5, 2.5
 WEIGHT = 0.3  # of the newest sample in the exponential mean; on those steps 0.1 to 0.5 did as well
+FULL_SAMPLE = 1_000  # estimated tokens from which on a sample has its full weight
 UNNUMBERED = 1.5  # an overflow without a number says only that the estimate was too low
 ACCEPTED_FRAC = 0.9  # of the last accepted request: a window that no message names
 UNTAUGHT = Memo().ratio
@@ -99,11 +100,13 @@ def _taught(memo: Memo, real: int, whole: int, added: int | None) -> float:
         return sample if memo.ratio == UNTAUGHT else _mean(memo.ratio, sample)
     if added <= 0:
         return memo.ratio
-    return _mean(memo.ratio, _clamped((real - memo.anchor.tokens) / added))
+    # What frames a message costs the same around a short text, so a small addition says little of a large one.
+    weight = WEIGHT * min(1.0, added / FULL_SAMPLE)
+    return _mean(memo.ratio, _clamped((real - memo.anchor.tokens) / added), weight)
 
 
-def _mean(ratio: float, sample: float) -> float:
-    return _clamped(ratio + WEIGHT * (sample - ratio))
+def _mean(ratio: float, sample: float, weight: float = WEIGHT) -> float:
+    return _clamped(ratio + weight * (sample - ratio))
 
 
 def _clamped(ratio: float) -> float:

@@ -6,13 +6,14 @@ Source: the Messages API's documentation and error texts.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from app.context.blocks import late_text, problem
 from app.conversation.messages import Content, Message
 
+_CALL = ("tool_use", "id")
 _LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -107,8 +108,8 @@ def results_come_first(messages: Sequence[Message]) -> Violation | None:
     return None
 
 
-def call_ids_legal(messages: Sequence[Message]) -> Violation | None:
-    """Ids fit `^[a-zA-Z0-9_-]{1,64}$` and none is used twice in the request."""
+def call_ids_legal(messages: Sequence[Message], before: Collection[object] = ()) -> Violation | None:
+    """Ids fit `^[a-zA-Z0-9_-]{1,64}$` and none is used twice in the request. `before`: ids of earlier messages."""
     seen: set[object] = set()
     for index, message in enumerate(messages):
         if message.role == "user":
@@ -118,10 +119,14 @@ def call_ids_legal(messages: Sequence[Message]) -> Violation | None:
                 continue
             if not is_legal_id(call_id := block.get("id")):
                 return Violation(index, f"content.{position}: tool_use id is not 1 to 64 of a-z A-Z 0-9 _ -")
-            if call_id in seen:
+            if call_id in seen or call_id in before:
                 return Violation(index, f"content.{position}: tool_use id is used twice")
             seen.add(call_id)
     return None
+
+
+def call_ids(messages: Iterable[Message]) -> Iterator[object]:
+    return (call for message in messages if message.role == "assistant" for call in _ids(message.content, *_CALL))
 
 
 Ids = Sequence[object]
@@ -175,7 +180,7 @@ def _batch_ids(messages: Sequence[Message]) -> Iterable[tuple[Ids, Ids]]:
     for message in messages:
         user = message.role == "user"
         yield calls, _ids(message.content, "tool_result", "tool_use_id") if user else []
-        calls = [] if user else _ids(message.content, "tool_use", "id")
+        calls = [] if user else _ids(message.content, *_CALL)
     yield calls, []
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.context.blocks import result_text
+from app.context.blocks import MEDIA, result_text
 from app.context.due import Due, due_rows
 from app.context.markers import (
     argument_placeholder,
@@ -24,8 +24,6 @@ from app.context.markers import (
 from app.context.places import Place, Places, call_places
 from app.conversation.messages import Block, Content, StoredMessage, text_block
 from app.conversation.records import Shaping, Tier
-
-MEDIA = frozenset({"image", "document"})
 
 Marker = Callable[[int, str, str, str], str]
 """(shape version, text, path, sentinel) -> what is shown for the text."""

@@ -150,6 +150,7 @@ class Memo:
     check, 0 for none: the next comes after 5 % growth. `failures`: summaries that failed in a row;
     `no_summary_before_turn`: back-off. `learned_window`: taught by an overflow. `last_call_at`: Unix time in seconds;
     `long_pauses`: the session has paused over 4 minutes between calls, so its cache entries should live longer.
+    `announced`: digest of the volatile blocks that the model was last told of.
     """
 
     anchor: Anchor | None = None
@@ -161,6 +162,7 @@ class Memo:
     learned_window: int | None = None
     last_call_at: float = 0.0
     long_pauses: bool = False
+    announced: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 import pytest
 
+from app.context.budget import make_budget
 from app.context.gauge import fill_and_level, gauge
 from app.conversation.model_profile import ModelProfile
 
-PROFILE = ModelProfile("m", max_input_tokens=1_000_000)  # working window 200,000, trigger 170,000, warm 120,000
+# Working window 200,000, trigger 170,000, warm 120,000.
+BUDGET = make_budget(ModelProfile("m", max_input_tokens=1_000_000), None, None)
 
 
 @pytest.mark.parametrize(
@@ -19,11 +21,16 @@ PROFILE = ModelProfile("m", max_input_tokens=1_000_000)  # working window 200,00
     ],
 )
 def test_fill_and_level_are_of_the_working_window(tokens: int, fill: float, level: str):
-    assert fill_and_level(tokens, PROFILE) == (fill, level)
+    assert fill_and_level(tokens, BUDGET) == (fill, level)
 
 
 def test_the_micro_mark_is_the_warm_mark_when_it_is_set():
-    assert fill_and_level(100_000, ModelProfile("m", micro_frac=0.5)) == (0.5, "warm")
+    assert fill_and_level(100_000, make_budget(ModelProfile("m", micro_frac=0.5), None, None)) == (0.5, "warm")
+
+
+def test_a_trigger_that_the_answer_leaves_no_room_for_is_not_shown():
+    budget = make_budget(ModelProfile("m", trigger_frac=0.95), 32_000, {"type": "enabled", "budget_tokens": 31_000})
+    assert fill_and_level(168_000, budget) == (0.84, "hot")
 
 
 @pytest.mark.parametrize(
@@ -31,16 +38,16 @@ def test_the_micro_mark_is_the_warm_mark_when_it_is_set():
     [(0, "○"), (24_999, "○"), (25_000, "◔"), (75_000, "◑"), (125_000, "◕"), (174_999, "◕"), (175_000, "●")],
 )
 def test_the_glyph_fills_in_five_steps(tokens: int, glyph: str):
-    assert gauge(PROFILE, tokens, 1, {}).glyph == glyph
+    assert gauge("m", BUDGET, tokens, 1, {}).glyph == glyph
 
 
-def test_the_providers_number_goes_before_the_estimate_and_zero_is_none():
-    assert gauge(PROFILE, 100_000, 50_000, {}).fill == 0.5
-    assert gauge(PROFILE, 0, 50_000, {}).fill == 0.25
+def test_the_last_requests_number_goes_before_the_estimate_and_zero_is_none():
+    assert gauge("m", BUDGET, 100_000, 50_000, {}).fill == 0.5
+    assert gauge("m", BUDGET, 0, 50_000, {}).fill == 0.25
 
 
 def test_the_numbers_of_the_contract():
-    shown = gauge(PROFILE, 977, 800, {"system": 300, "tools": 0, "summary": 0, "messages": 500}, 2, 3)
+    shown = gauge("m", BUDGET, 977, 800, {"system": 300, "tools": 0, "summary": 0, "messages": 500}, 2, 3)
     sizes = (shown.max_input_tokens, shown.context_window_tokens, shown.trigger_tokens, shown.warm_tokens)
     assert sizes == (1_000_000, 200_000, 170_000, 120_000)
     assert (shown.model, shown.last_input_tokens, shown.estimated_input_tokens) == ("m", 977, 800)

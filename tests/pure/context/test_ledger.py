@@ -248,7 +248,7 @@ def test_a_preamble_that_does_not_parse_is_named_and_the_records_stay():
     [
         ("head", [["run_1"]], "head: has 1 items, not 2"),
         ("head", None, "head: is no list"),
-        ("memo", {"ratio": 2.0}, "memo: anchor, declined_at"),
+        ("memo", {"ratio": 2.0}, "memo: anchor, announced, declined_at"),
         ("shape", "1", "shape: has the wrong type"),
         ("force", "tool", "force: has the wrong type"),
         ("epochs", {"rec_e1": {}}, "epoch rec_e1 of run_1: is not stored"),

@@ -130,3 +130,13 @@ def test_a_run_that_ends_without_open_calls_appends_nothing():
     assert (step.messages, step.changes, kinds(step)) == ((), (), [EventType.TURN_INTERRUPTED])
     assert step.closing is not None
     assert step.closing.last_input_tokens is None
+
+
+def test_a_run_that_is_given_up_counts_the_compactions_it_had_made():
+    step = plans.take_over(beginning(deaths=2, state={"compactions": 2, "private": {}}), TOOLS, CountedIds())
+    assert (step.closing.status, step.closing.compactions) == (RunStatus.INTERRUPTED, 2)
+
+
+def test_a_compaction_begins_without_a_row_or_an_event():
+    step = plans.start(beginning(TAIL, OPEN, kind="compact"), CountedIds())
+    assert (step.messages, step.changes, step.events) == ((), (), ())
