@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -120,8 +121,9 @@ class Settings(BaseModel):
             "micro_frac": self.context_micro_frac,
             "summarizer_model": self.summarizer_model,
         }
-        own = self.model_profiles.get(model) or self.model_profiles.get(family(model)) or {}
-        return merge(base, {**{k: v for k, v in general.items() if v is not None}, **own})
+        own = self.model_profiles.get(model, self.model_profiles.get(family(model)))
+        merged = merge(base, {**{k: v for k, v in general.items() if v is not None}, **(own or {})})
+        return replace(merged, known=base.known or own is not None)
 
 
 def default_data_dir(environ: Mapping[str, str]) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from app.agent.turn import Limits, Workbench
+from app.agent.turn import ContextSettings, Limits, Workbench
 from app.api.app import create_api
 from app.api.requests import Services
 from app.api.sse import PING_S
@@ -25,23 +25,27 @@ from app.errors import HangoError, StartupError
 from app.filesystem.local import LocalFiles
 from app.filesystem.memory import MemoryFiles
 from app.filesystem.results import ResultFiles
-from app.middleware.stack import STACK
+from app.middleware.stack import STACK, has_tiers
 from app.middleware.system_blocks import BASE
-from app.ports import FileBackend, Provider, RunStore, Tool
+from app.ports import Estimator, FileBackend, Provider, RunStore, Tool
 from app.sessions.profiles import effective_profile
 from app.sessions.service import Sessions
 from app.storage.engine import Pool
 from app.storage.events import PostgresEvents
+from app.storage.ledger import PostgresLedger
 from app.storage.runs import PostgresRuns
 from app.storage.sessions import PostgresSessions
 from app.storage.transcript import PostgresTranscript
 from app.system import RandomIds, SystemClock
+from app.tools.compact_conversation import CompactConversation
 from app.tools.file_tools import file_tools
 from app.tools.registry import Registry
 from app.turns.service import Turns
 
 log = logging.getLogger("hango")
 
+# A limit in tokens holds for every release as one in bytes; models take about this many a token.
+BYTES_PER_TOKEN = 2.5
 # Streams end at once on a signal; what is left gets this long.
 SHUTDOWN_S = 3
 
@@ -62,7 +66,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         pool = Pool(database_url, settings.db_pool_size)
         model = provider or make_provider(settings)
-        services = make_services(settings, pool, model, tools, ping_s)
+        services = make_services(settings, pool, model, await make_estimator(settings), tools, ping_s)
         app.state.services = services
 
         @asynccontextmanager
@@ -88,23 +92,70 @@ def create_app(
 
 
 def make_services(
-    settings: Settings, pool: Pool, provider: Provider, own_tools: Sequence[Tool] | None, ping_s: float
+    settings: Settings,
+    pool: Pool,
+    provider: Provider,
+    estimator: Estimator,
+    own_tools: Sequence[Tool] | None,
+    ping_s: float,
 ) -> Services:
-    ids, estimator = RandomIds(), HeuristicEstimator()
+    ids = RandomIds()
     transcript, runs, events = PostgresTranscript(pool), PostgresRuns(pool, settings.lease_s), PostgresEvents(pool)
     files = ResultFiles(make_files(settings), transcript)
-    tools = Registry(file_tools(files, SystemClock()) if own_tools is None else own_tools)
-    limits = Limits(settings.tool_timeout_s, settings.max_model_calls_per_turn, settings.max_parallel_tools)
-    bench = Workbench(provider, tools, STACK, transcript, SystemClock(), ids, limits)
+    tools = Registry(_own_tools(files) if own_tools is None else own_tools)
+    ledgers = PostgresLedger(pool)
+    bench = Workbench(
+        provider=provider,
+        tools=tools,
+        stack=STACK,
+        transcript=transcript,
+        clock=SystemClock(),
+        ids=ids,
+        limits=Limits(settings.tool_timeout_s, settings.max_model_calls_per_turn, settings.max_parallel_tools),
+        ledgers=ledgers,
+        files=files,
+        estimator=estimator,
+        base_system=(BASE,),
+        settings=make_context_settings(settings),
+        tiers=has_tiers(STACK),
+    )
 
     def profile_of(session: Session, model: str) -> ModelProfile:
         return effective_profile(settings.profile, session, model)
 
     sessions = Sessions(
-        PostgresSessions(pool), transcript, files, ids, estimator, settings.profile, (BASE,), tools.definitions
+        store=PostgresSessions(pool),
+        transcript=transcript,
+        files=files,
+        ids=ids,
+        estimator=estimator,
+        profiles=settings.profile,
+        base_system=(BASE,),
+        tools=tools.definitions,
+        ledgers=ledgers,
+        caches=provider.capabilities.prompt_caching,
     )
     turns = Turns(bench, runs, events, estimator, profile_of, _owner(), settings.lease_s)
     return Services(sessions, turns, transcript, events, files, pool, settings.profiles(), settings.model_name, ping_s)
+
+
+def _own_tools(files: FileBackend) -> tuple[Tool, ...]:
+    return (*file_tools(files, SystemClock()), CompactConversation())
+
+
+def make_context_settings(settings: Settings) -> ContextSettings:
+    def summarizer(profile: ModelProfile) -> ModelProfile:
+        """A model that names no other one summarizes for itself, within the window that its session has."""
+        other = profile.summarizer_model
+        return settings.profile(other) if other and other != profile.model else profile
+
+    return ContextSettings(
+        compaction=settings.compaction,
+        count_timeout_s=settings.count_tokens_timeout_s,
+        argument_limit=int(settings.tool_arg_max_tokens * BYTES_PER_TOKEN),
+        cache_ttl=settings.cache_ttl,
+        summarizer=summarizer,
+    )
 
 
 def make_files(settings: Settings) -> FileBackend:
@@ -127,6 +178,14 @@ async def faults(settings: Settings, database_url: str) -> list[str]:
             found.append(error.detail)
     await pool.close()
     return found
+
+
+async def make_estimator(settings: Settings) -> Estimator:
+    if settings.estimator == "tiktoken":
+        from app.providers.tiktoken_estimator import load_estimator
+
+        return await load_estimator()
+    return HeuristicEstimator()
 
 
 def make_provider(settings: Settings) -> Provider:

@@ -1,27 +1,27 @@
 """One model call: the request through the chain, its previews to the readers, its answer into the transcript."""
 
-import logging
 from contextlib import aclosing
 from dataclasses import replace
 
 from app.agent import signals
-from app.agent.results import completed_event, failed
+from app.agent.announcing import announce
+from app.agent.attempt import Attempt, leave
+from app.agent.epochs import store_epoch
+from app.agent.failing import after_failure, after_invalid, take_back
+from app.agent.overflow_ladder import Ladder
+from app.agent.preparing import added, prepare
+from app.agent.replies import calls_of, minted
+from app.agent.results import completed_event
 from app.agent.turn import Turn
-from app.context.mint import mint_ids
+from app.context.markers import sentinel
+from app.context.measure import learn
 from app.conversation.events import EventType, NewEvent
-from app.conversation.messages import Content, tool_uses
 from app.conversation.reply import BlockOpened, Delta, Reply, UsageSeen
 from app.conversation.request import ModelRequest
-from app.conversation.run import CallState, NewMessage, Step, ToolCall
-from app.conversation.usage import Purpose, Usage, add_usage
-from app.errors import ProviderFailure, RunFailed
+from app.conversation.run import CallState, NewMessage, Step
+from app.conversation.usage import Purpose, add_usage
+from app.errors import LeaseLost, ProviderFailure, StoreUnavailable, ViewInvalid
 from app.middleware.chain import Call, compose
-
-log = logging.getLogger(__name__)
-
-# The provider retries before the first output. A failure that is still transient came after it: a reader may have seen
-# text, so only these few repeats, and told.
-MAX_REPEATS = 2
 
 
 async def ask(turn: Turn, continues: bool) -> Reply:
@@ -29,124 +29,95 @@ async def ask(turn: Turn, continues: bool) -> Reply:
 
     Raises RunFailed (provider failures, view_invalid, context_overflow), after taking back what readers have seen.
     """
-    repeats = 0
+    ladder = Ladder()
     while True:
+        attempt = Attempt()
         try:
-            return await _attempt(turn, turn.bench.ids.new("msg"), continues)
+            return await _try(turn, ladder, continues, attempt)
+        except ViewInvalid as error:
+            ladder = await after_invalid(turn, ladder, error)
         except ProviderFailure as failure:
-            await _take_back(turn, failure.code)
-            if not failure.transient or repeats == MAX_REPEATS:
-                raise
-            repeats += 1
-            log.warning("repeating a model call", extra={"run": turn.run.id, "code": failure.code})
+            await take_back(turn, failure.code)
+            ladder = await after_failure(turn, ladder, attempt, failure)
 
 
-async def _attempt(turn: Turn, message_id: str, continues: bool) -> Reply:
-    attempts: list[Usage] = []
+async def _try(turn: Turn, ladder: Ladder, continues: bool, attempt: Attempt) -> Reply:
+    message_id = turn.bench.ids.new("msg")
     try:
-        with signals.chat_span(turn) as span:
-            reply = await _send_through_chain(turn, message_id, continues, attempts)
-            signals.record_reply(turn, reply, span)
-        reply = replace(reply, content=await _mint(turn, reply.content))
-    except BaseException:
-        # A call that failed or was cancelled was paid for too.
-        await _count(turn, sum(attempts, Usage()))
+        reply = await _through_chain(turn, ladder, continues, message_id, attempt)
+        if _does_not_fit(reply, attempt):
+            attempt.reply = reply
+            raise ProviderFailure(
+                "context_overflow", "The answer does not fit the window.", transient=False, status=200
+            )
+        reply = replace(reply, content=await minted(turn, reply.content))
+    except (LeaseLost, StoreUnavailable):
         raise
-    # The last attempt's usage is the reply's; the others had failed.
-    spent = sum(attempts[:-1], reply.usage)
-    if reply.stop_reason == "model_context_window_exceeded":
-        await _count(turn, spent)
-        await _take_back(turn, "context_overflow")
-        raise RunFailed("context_overflow", "The request and its answer do not fit the model's window.")
-    await _store(turn, message_id, reply, spent)
+    except BaseException as error:
+        # A call that failed or was cancelled was paid for too.
+        await leave(turn, attempt, failed=isinstance(error, Exception))
+        raise
+    attempt.reply = reply
+    await _store(turn, message_id, reply, attempt)
     return reply
 
 
-async def _send_through_chain(turn: Turn, message_id: str, continues: bool, attempts: list[Usage]) -> Reply:
+def _does_not_fit(reply: Reply, attempt: Attempt) -> bool:
+    """The window ended the answer: by its own stop reason, or because max_tokens had been clamped to what was left."""
+    assert attempt.call is not None
+    assert attempt.request is not None
+    clamped = attempt.request.max_tokens < attempt.call.budget.max_tokens
+    return reply.stop_reason == "model_context_window_exceeded" or (clamped and reply.stop_reason == "max_tokens")
+
+
+async def _through_chain(turn: Turn, ladder: Ladder, continues: bool, message_id: str, attempt: Attempt) -> Reply:
     async def send(request: ModelRequest, call: Call) -> Reply:
+        attempt.request = request
+        await store_epoch(turn, request, call)
         turn.log.open_message(message_id)
-        async with aclosing(turn.bench.provider.stream(request)) as items:
-            async for item in items:
-                match item:
-                    case Delta():
-                        turn.log.delta(item)
-                    case BlockOpened():
-                        turn.log.open_block(item.index, item.block)
-                    case UsageSeen():
-                        attempts.append(item.usage)
-                    case Reply():
-                        return item
-        raise ProviderFailure("provider_error", "The stream ended without an answer.", transient=True)
+        with signals.chat_span(turn, request) as span:
+            reply = await _stream(turn, request, attempt)
+            signals.record_reply(turn, reply, span)
+        return reply
 
-    return await compose(turn.bench.stack, send)(_blank_request(turn, continues), _call(turn, continues))
+    request, attempt.call = await prepare(turn, ladder.force, ladder.bytes_only, continues)
+    if await announce(turn, attempt.call):
+        request, attempt.call = await prepare(turn, ladder.force, ladder.bytes_only, continues)
+    return await compose(turn.bench.stack, send)(request, attempt.call)
 
 
-def _blank_request(turn: Turn, continues: bool) -> ModelRequest:
-    return ModelRequest(turn.run.model, max_tokens=1, user_id=turn.session.id, continues=continues)
+async def _stream(turn: Turn, request: ModelRequest, attempt: Attempt) -> Reply:
+    async with aclosing(turn.bench.provider.stream(request)) as items:
+        async for item in items:
+            match item:
+                case Delta():
+                    turn.log.delta(item)
+                case BlockOpened():
+                    turn.log.open_block(item.index, item.block)
+                case UsageSeen():
+                    attempt.usages.append(item.usage)
+                case Reply():
+                    return item
+    raise ProviderFailure("provider_error", "The stream ended without an answer.", transient=True)
 
 
-def _call(turn: Turn, continues: bool) -> Call:
-    settings = turn.session.settings
-    return Call(
-        profile=turn.profile,
-        capabilities=turn.bench.provider.capabilities,
-        system=turn.session.system,
-        tools=turn.bench.tools.definitions,
-        rows=turn.log.rows,
-        thinking=settings.thinking,
-        max_tokens=turn.run.input.max_tokens or settings.max_tokens,
-        continues=continues,
-    )
-
-
-async def _count(turn: Turn, usage: Usage) -> None:
-    if usage != Usage():
-        await turn.log.write(Step(usage=add_usage(turn.log.usage, Purpose.MAIN, usage)))
-
-
-async def _take_back(turn: Turn, reason: str) -> None:
-    """Tells readers to forget the open message, if they have seen any of it."""
-    if turn.log.shown is not None:
-        data = {"message_id": turn.log.shown, "reason": reason}
-        await turn.log.write(Step(events=(NewEvent(EventType.MESSAGE_DISCARDED, data),)))
-
-
-async def _store(turn: Turn, message_id: str, reply: Reply, spent: Usage) -> None:
-    calls = _calls(reply)
+async def _store(turn: Turn, message_id: str, reply: Reply, attempt: Attempt) -> None:
+    assert attempt.call is not None
+    assert attempt.request is not None
+    calls = calls_of(reply, sentinel(turn.session.id))
     answered = (completed_event(call) for call in calls if call.state is CallState.DONE)
+    whole = turn.desk.sizes.request(attempt.request)
+    memo = turn.book.ledger.memo
+    memo = learn(memo, reply.usage, whole, added(attempt.call, memo), turn.log.rows[-1].seq + 1)
+    plan = turn.book.plan(replace(memo, last_call_at=turn.bench.clock.now().timestamp()))
     await turn.log.write(
         Step(
             messages=(NewMessage(message_id, "assistant", reply.content, reply.stop_reason, reply.usage),),
             calls=calls,
             events=(NewEvent(EventType.MESSAGE_ASSISTANT, message=0), *answered),
-            usage=add_usage(turn.log.usage, Purpose.MAIN, spent),
+            usage=add_usage(turn.log.usage, Purpose.MAIN, attempt.spent),
+            state=plan.state,
         )
     )
-
-
-def _calls(reply: Reply) -> tuple[ToolCall, ...]:
-    """The calls of an answer. One that may not run is answered in the step that stores it: a crash cannot run it."""
-    calls: list[ToolCall] = []
-    for position, block in enumerate(reply.content):
-        if block["type"] == "tool_use":
-            call = ToolCall(0, len(calls), block["id"], block["name"], CallState.PENDING)
-            reason = _refusal(position, reply)
-            calls.append(failed(call, reason) if reason else call)
-    return tuple(calls)
-
-
-def _refusal(position: int, reply: Reply) -> str | None:
-    if position in reply.broken:
-        return (
-            f"Not run: the arguments are unusable ({reply.broken[position]}). Send the call again, in smaller pieces."
-        )
-    if reply.stop_reason != "tool_use":
-        return f"Not run: the answer ended with stop reason {reply.stop_reason}. Repeat the call if it is still needed."
-    return None
-
-
-async def _mint(turn: Turn, content: Content) -> Content:
-    """Ids that the provider would refuse or the session has used get fresh ones before anything is stored or run."""
-    ids = [str(use.get("id", "")) for use in tool_uses(content)]
-    used = await turn.bench.transcript.used_ids(turn.session.id, ids) if ids else frozenset()
-    return mint_ids(content, used, lambda: turn.bench.ids.new("toolu"))[0]
+    turn.book.turn_to(plan)
+    turn.book.estimated = 0 if reply.usage.total_input else attempt.call.tokens(attempt.request)

@@ -47,15 +47,25 @@ async def _answer(turn: Turn, call: ToolCall, use: Block, gate: asyncio.Semaphor
         started = replace(call, state=CallState.STARTED)
         await turn.log.write(Step(changes=(started,), events=(NewEvent(EventType.TOOL_STARTED, data),)))
         result = await _run(turn, call, use)
-        await turn.log.write(done_step([done(call, result)]))
+        await _store(turn, call, result)
+
+
+async def _store(turn: Turn, call: ToolCall, result: ToolResult) -> None:
+    step = done_step([done(call, result)])
+    if not result.compacts:
+        await turn.log.write(step)
+        return
+    plan = turn.book.plan(turn.book.ledger.memo, force={"tool_use_id": call.tool_use_id})
+    await turn.log.write(replace(step, state=plan.state))
+    turn.book.turn_to(plan)
 
 
 async def _run(turn: Turn, call: ToolCall, use: Block) -> ToolResult:
-    request = ToolRequest(turn.session.id, turn.run.id, call.tool_use_id, call.name, use["input"])
+    request = ToolRequest(turn.session.id, turn.run.id, call.tool_use_id, call.name, use["input"], turn.book.tool_asked)
     with signals.tool_span(call) as span:
         result = await _result(turn, request)
         signals.record_tool(span, result)
-    return ToolResult(clean_json(result.content), result.is_error)
+    return replace(result, content=clean_json(result.content))
 
 
 async def _result(turn: Turn, request: ToolRequest) -> ToolResult:

@@ -1,13 +1,18 @@
 """What one run's loop works with."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from app.agent.book import Book
+from app.context.budget import Budget, make_budget
+from app.conversation.events import EventType, NewEvent
+from app.conversation.messages import Content
 from app.conversation.model_profile import ModelProfile
-from app.conversation.run import Run
+from app.conversation.run import Run, Step
 from app.conversation.session import Session
-from app.middleware.chain import Middleware
-from app.ports import Clock, IdSource, Provider, TranscriptStore, TurnLog
+from app.middleware.chain import Desk, Middleware, Volatile, nothing_volatile
+from app.ports import Clock, Estimator, FileBackend, IdSource, LedgerStore, Provider, TranscriptStore, TurnLog
 from app.tools.registry import Registry
 
 
@@ -21,8 +26,26 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """What the operator chose. `summarizer(profile)`: the profile of the model that summarizes for another one.
+
+    `count_timeout_s`: how long a TokenCounter may take. `argument_limit`: bytes of UTF-8 above which a string argument
+    is shortened.
+    """
+
+    compaction: bool
+    count_timeout_s: float
+    argument_limit: int
+    cache_ttl: Literal["auto", "5m", "1h"]
+    summarizer: Callable[[ModelProfile], ModelProfile]
+
+
+@dataclass(frozen=True, slots=True)
 class Workbench:
-    """What all runs of a server share."""
+    """What all runs of a server share. `tiers`: the stack has some; without them no mark begins an epoch.
+
+    `unknown_models`: those that the log has named.
+    """
 
     provider: Provider
     tools: Registry
@@ -31,14 +54,54 @@ class Workbench:
     clock: Clock
     ids: IdSource
     limits: Limits
+    ledgers: LedgerStore
+    files: FileBackend
+    estimator: Estimator
+    base_system: Content
+    settings: ContextSettings
+    tiers: bool = True
+    volatile: Volatile = nothing_volatile
+    unknown_models: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One run at work. What it has done so far is read back from `log`, never kept beside it."""
+    """One run at work. What it has done so far is read back from `log` and `book`, never kept beside them.
+
+    `compaction`: whether marks begin epochs in this session.
+    """
 
     session: Session
     run: Run
     profile: ModelProfile
     log: TurnLog
     bench: Workbench
+    book: Book
+    desk: Desk
+    compaction: bool
+
+    @property
+    def budget(self) -> Budget:
+        return self._budget(self.thinking)
+
+    @property
+    def thinking(self) -> Mapping[str, Any] | None:
+        """What the session was opened with, or nothing where its budget does not fit the model of this run: the door
+        has checked it for the session's own."""
+        chosen = self.session.settings.thinking
+        try:
+            answer = self._budget(chosen).max_tokens
+        except ValueError:
+            return None
+        return None if chosen and chosen.get("budget_tokens", 0) >= answer else chosen
+
+    def _budget(self, thinking: Mapping[str, Any] | None) -> Budget:
+        wanted = self.run.input.max_tokens or self.session.settings.max_tokens
+        return make_budget(self.profile, wanted, thinking, self.book.ledger.memo.learned_window)
+
+    async def warn(self, code: str, numbers: Mapping[str, Any]) -> None:
+        """Tells readers once per run."""
+        if code not in self.book.warned:
+            self.book.warned.add(code)
+            event = NewEvent(EventType.CONTEXT_WARNING, {"code": code, "numbers": numbers})
+            await self.log.write(Step(events=(event,)))

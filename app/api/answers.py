@@ -1,10 +1,11 @@
 """The shapes that go out, for the OpenAPI page. Answers are plain JSON; tests check them against these."""
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
 Item = TypeVar("Item")
+Pair = Annotated[list[int], Field(min_length=2, max_length=2)]
 RunStatusName = Literal["queued", "running", "waiting", "completed", "failed", "cancelled", "interrupted"]
 
 
@@ -95,6 +96,85 @@ class ContextAnswer(BaseModel):
     glyph: str
     breakdown: dict[str, int]
     epochs: int
+
+
+class ShapedBlock(BaseModel):
+    block: int
+    record_ids: list[str]
+
+
+class ViewMessage(BaseModel):
+    """`seqs`: the rows that the message shows; none for the head."""
+
+    role: Literal["user", "assistant"]
+    content: list[dict[str, Any]]
+    seqs: list[int]
+    shaped: list[ShapedBlock]
+
+
+class BreakpointAnswer(BaseModel):
+    """`message` null: a block of the system."""
+
+    message: int | None
+    block: int
+
+
+class ViewAnswer(BaseModel):
+    """`breakpoints`: where the prompt cache is marked; none when the model has no such cache."""
+
+    messages: list[ViewMessage]
+    breakpoints: list[BreakpointAnswer]
+
+
+class ShapingAnswer(BaseModel):
+    """Blocks shown shortened: those of rows within `spans` (inclusive) but for `kept`, and `blocks`, when they have
+    more than `limit` characters (arguments: bytes). A block is (seq, index)."""
+
+    id: str
+    tier: str
+    shape: int
+    limit: int
+    spans: list[Pair]
+    kept: list[Pair]
+    blocks: list[Pair]
+
+
+class CutAnswer(BaseModel):
+    """A summary or a truncation: rows below `kept_from_seq` left the view, but for `pinned_seqs`. `lines`: where
+    they are in the file `path`; null when it could not be written. Tokens of the whole request."""
+
+    id: str
+    tier: str
+    shape: int
+    reason: str
+    run_id: str
+    turn: int
+    kept_from_seq: int
+    pinned_seqs: list[int]
+    summarized_to_seq: int
+    summary: str
+    index: str
+    path: str | None
+    lines: Pair | None
+    tokens_before: int
+    tokens_after: int
+    evicted: int
+    model: str | None
+    usage: UsageAnswer | None
+
+
+class CompactionAnswer(BaseModel):
+    """Tokens of the whole request before and after."""
+
+    outcome: Literal[
+        "compacted", "would_compact", "nothing_to_compact", "not_worth_it", "summary_failed", "offload_failed"
+    ]
+    tokens_before: int
+    tokens_after: int
+    messages_evicted: int
+    evict_from_seq: int | None
+    evict_to_seq: int | None
+    record_id: str | None = None
 
 
 class FileAnswer(BaseModel):

@@ -71,9 +71,12 @@ class Warned(BaseModel):
 
 
 class SessionUsage(BaseModel):
+    """`estimated`: the number is no usage that the provider reported."""
+
     last_input_tokens: int
     fill: float
     level: Literal["ok", "warm", "hot"]
+    estimated: bool
 
 
 class Waiting(BaseModel):

@@ -1,11 +1,13 @@
 """Values of the vocabulary as the JSON of the contract."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from app.api.json_text import timestamp
 from app.conversation.messages import StoredMessage
 from app.conversation.model_profile import ModelProfile
+from app.conversation.records import Cut, Record
 from app.conversation.run import Run
 from app.conversation.session import Session
 from app.conversation.usage import Usage, UsageByPurpose, usage_to_json
@@ -59,6 +61,13 @@ def run_json(run: Run, text: str | None) -> Json:
         "created_at": timestamp(run.created_at),
         "ended_at": timestamp(run.ended_at) if run.ended_at else None,
     }
+
+
+def record_json(record: Record) -> Json:
+    if isinstance(record, Cut):
+        usage = record.usage.to_json() if record.usage else None
+        return {**asdict(record), "tier": str(record.tier), "reason": str(record.reason), "usage": usage}
+    return {**asdict(record), "tier": str(record.tier)}
 
 
 def usage_json(totals: UsageByPurpose) -> Json:

@@ -59,3 +59,10 @@ class TurnCreate(Payload):
     model: ModelName | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     metadata: Metadata = Field(default_factory=dict)
+
+
+class CompactRequest(Payload):
+    """`instructions`: what the summary should mind. `dry_run`: only say what would happen."""
+
+    instructions: Annotated[str, Field(max_length=10_000)] | None = None
+    dry_run: bool = False

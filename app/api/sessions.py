@@ -8,7 +8,6 @@ from starlette.responses import Response
 
 from app.api.answers import (
     PROBLEMS,
-    ContextAnswer,
     CreatedSession,
     MessageAnswer,
     Page,
@@ -94,12 +93,6 @@ async def list_messages(
     """The transcript as stored: whole, never compacted."""
     page = await services.sessions.messages(session.tenant, session.id, number(after), limit_of(limit), visible_to)
     return JsonResponse(page_json([message_json(row) for row in page.data], page.next))
-
-
-@router.get("/{session_id}/context", response_model=ContextAnswer)
-async def show_context(session: Opened, services: Context) -> Response:
-    """The counters, and the gauge of the working window."""
-    return JsonResponse(asdict(await services.sessions.context(session.tenant, session.id)))
 
 
 @router.get("/{session_id}/usage", response_model=UsageTotals)

@@ -15,4 +15,11 @@ BASE = text_block(
 
 
 async def stable_system(request: ModelRequest, call: Call, call_next: Handler) -> Reply:
-    return await call_next(replace(request, system=call.system or (BASE,)), call)
+    """While an epoch lasts, the blocks that were sent; else as they are now."""
+    preamble = call.ledger.preamble
+    if preamble is None or call.fresh:
+        request = replace(request, system=call.system)
+        call.draft.stable = len(request.system)
+    else:
+        request = replace(request, system=preamble.system[: preamble.stable])
+    return await call_next(request, call)

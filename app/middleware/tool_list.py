@@ -8,5 +8,7 @@ from app.middleware.chain import Call, Handler
 
 
 async def stable_tools(request: ModelRequest, call: Call, call_next: Handler) -> Reply:
-    tools = tuple(sorted(call.tools, key=lambda tool: tool.name))
+    preamble = call.ledger.preamble
+    sent = None if preamble is None or call.fresh else preamble.tools
+    tools = tuple(sorted(call.tools, key=lambda tool: tool.name)) if sent is None else sent
     return await call_next(replace(request, tools=tools), call)

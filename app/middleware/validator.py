@@ -1,34 +1,26 @@
 """The last guard: a request that the provider would refuse is never sent."""
 
-from app.context.blocks import THINKING
-from app.context.rules import Violation, violation
-from app.conversation.messages import is_blank
+from app.context.apply import provenance
+from app.context.cache_points import misplaced
+from app.context.recheck import recheck
 from app.conversation.reply import Reply
-from app.conversation.request import Breakpoint, ModelRequest
+from app.conversation.request import ModelRequest
 from app.errors import ViewInvalid
 from app.middleware.chain import Call, Handler
 
-MAX_BREAKPOINTS = 4  # the Messages API's limit for one request
-
 
 async def validator(request: ModelRequest, call: Call, call_next: Handler) -> Reply:
-    """Raises ViewInvalid."""
-    broken = violation(request.messages, request.continues) or _misplaced(request)
+    headed = call.drafted().cut is not None
+    seen = call.desk.seen
+    broken, seen.checked = recheck(seen.checked, request.messages, request.continues, headed)
+    broken = broken or misplaced(request)
     if broken is not None:
-        raise ViewInvalid(broken.message, broken.rule)
+        raise ViewInvalid(broken.message, _row(call, broken.message), broken.rule)
     return await call_next(request, call)
 
 
-def _misplaced(request: ModelRequest) -> Violation | None:
-    if len(request.breakpoints) > MAX_BREAKPOINTS:
-        return Violation(0, f"{len(request.breakpoints)} cache breakpoints, at most {MAX_BREAKPOINTS}")
-    for point in request.breakpoints:
-        if _refused(request, point):
-            return Violation(point.message or 0, f"content.{point.block}: no cache breakpoint may stand here")
-    return None
-
-
-def _refused(request: ModelRequest, point: Breakpoint) -> bool:
-    content = request.system if point.message is None else request.messages[point.message].content
-    block = content[point.block]
-    return block["type"] in THINKING or is_blank(block)
+def _row(call: Call, message: int) -> int | None:
+    """Seq of the first row that the message shows."""
+    sources = provenance(call.drafted(), call.rows, call.session_id)
+    seqs = sources[message].seqs if message < len(sources) else ()
+    return seqs[0] if seqs else None

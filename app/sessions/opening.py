@@ -10,7 +10,7 @@ from app.conversation.messages import Block
 from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
 from app.ports import IdSource, SessionStore
 from app.sessions.payload import check_max_tokens, check_thinking, read_system
-from app.sessions.profiles import Profiles, read_context
+from app.sessions.profiles import Profiles, check_window, overridden, read_context
 from app.sessions.transcript_import import import_rows
 
 
@@ -50,4 +50,6 @@ def _settings(profiles: Profiles, opening: Opening) -> SessionSettings:
     check_max_tokens(opening.max_tokens, profile)
     check_thinking(opening.thinking, opening.max_tokens or profile.default_max_tokens)
     context = read_context(profile, opening.context)
-    return SessionSettings(opening.max_tokens, opening.thinking, clean_json(opening.metadata), context)
+    settings = SessionSettings(opening.max_tokens, opening.thinking, clean_json(opening.metadata), context)
+    check_window(overridden(profile, context), settings, "thinking.budget_tokens")
+    return settings

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from app.context.budget import make_budget
 from app.conversation.model_profile import MIN_WINDOW, ModelProfile, merge
-from app.conversation.session import Session
+from app.conversation.session import Session, SessionSettings
 from app.sessions.payload import invalid
 
 # The table in force, by model; it answers for an unknown model too.
@@ -66,14 +67,25 @@ def _check_fractions(profile: ModelProfile, chosen: Mapping[str, Any]) -> None:
         raise invalid(f"context.{next(iter(own))}", rule) from None
 
 
+def check_window(profile: ModelProfile, settings: SessionSettings, field: str) -> None:
+    """Raises InvalidPayload naming `field` when the session's thinking leaves too little of the window to the input."""
+    try:
+        make_budget(profile, settings.max_tokens, settings.thinking)
+    except ValueError:
+        raise invalid(field, "the thinking budget and an answer take more than half of the working window") from None
+
+
 def effective_profile(profiles: Profiles, session: Session, model: str | None = None) -> ModelProfile:
     """The profile of a turn on `model` (None: the session's): the session's `context` over the table in force.
 
     Its limits were checked for the session's model. On another one a larger working window becomes that model's, and
     fractions that contradict its table are left out.
     """
-    profile = profiles(model or session.model)
-    own = {name: value for name, value in session.settings.context.items() if name in PROFILE_FIELDS}
+    return overridden(profiles(model or session.model), session.settings.context)
+
+
+def overridden(profile: ModelProfile, context: Mapping[str, Any]) -> ModelProfile:
+    own = {name: value for name, value in context.items() if name in PROFILE_FIELDS}
     window = own.get("context_window_tokens") or profile.context_window_tokens
     if window is not None:
         limit = own.get("max_input_tokens", profile.max_input_tokens)

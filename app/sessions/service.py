@@ -1,21 +1,37 @@
 """What a client asks of its sessions, apart from their turns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from app.context.apply import Source, apply, provenance, usable_ledger
+from app.context.budget import make_budget
+from app.context.cache_points import message_points
 from app.context.gauge import Gauge, gauge
+from app.context.head import render_head
+from app.context.ledger import read_ledger
+from app.context.measure import measure
 from app.context.repair import Repair
-from app.context.view import render_view
+from app.context.shape import shape_rows
 from app.conversation.clean import clean_json, clean_text
 from app.conversation.messages import Content, Message, StoredMessage
-from app.conversation.request import ModelRequest, ToolDefinition
+from app.conversation.records import Ledger, Preamble, Record
+from app.conversation.request import Breakpoint, ModelRequest, ToolDefinition
 from app.conversation.session import Session
-from app.ports import Estimator, FileBackend, IdSource, Page, SessionStore, TranscriptStore
+from app.ports import Estimator, FileBackend, IdSource, LedgerStore, Page, SessionStore, TranscriptStore
 from app.sessions.opening import Opening, open_session
-from app.sessions.profiles import Profiles, effective_profile
+from app.sessions.profiles import Profiles, check_window, effective_profile
 
 Audience = Literal["user", "agent", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`sources[i]`: where message i comes from."""
+
+    messages: tuple[Message, ...]
+    sources: Sequence[Source]
+    breakpoints: Sequence[Breakpoint]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +39,7 @@ class Sessions:
     """Every method raises NotFound for another tenant's session too.
 
     `base_system`: the system blocks of a session that has none of its own. `tools`: what every request offers.
+    `caches`: the provider has a prompt cache.
     """
 
     store: SessionStore
@@ -33,6 +50,8 @@ class Sessions:
     profiles: Profiles
     base_system: Content
     tools: tuple[ToolDefinition, ...]
+    ledgers: LedgerStore
+    caches: bool
 
     async def open(self, opening: Opening) -> tuple[Session, bool, list[Repair]]:
         return await open_session(self.store, self.ids, self.profiles, opening)
@@ -46,7 +65,10 @@ class Sessions:
     async def update(
         self, tenant: str, session_id: str, title: str | None, metadata: Mapping[str, Any] | None, model: str | None
     ) -> Session:
-        """Changes what is not None."""
+        """Changes what is not None. Raises InvalidPayload when the session cannot think on the new model."""
+        if model is not None:
+            session = await self.store.get(tenant, session_id)
+            check_window(effective_profile(self.profiles, session, model), session.settings, "model")
         clean_title = None if title is None else clean_text(title)
         clean_metadata = None if metadata is None else clean_json(metadata)
         return await self.store.update(tenant, session_id, clean_title, clean_metadata, model)
@@ -68,15 +90,67 @@ class Sessions:
     async def context(self, tenant: str, session_id: str) -> Gauge:
         """The gauge, with an estimate of the view as it stands."""
         session = await self.store.get(tenant, session_id)
-        view = render_view(await self.transcript.load(session_id))
-        breakdown = {
-            "system": self._estimate(session, system=session.system or self.base_system),
-            "tools": self._estimate(session, tools=self.tools),
-            "summary": 0,
-            "messages": self._estimate(session, messages=view),
-        }
+        ledger, rows = await self._ledger(session_id)
         profile = effective_profile(self.profiles, session)
-        return gauge(profile, session.last_input_tokens, sum(breakdown.values()), breakdown, session.compactions)
+        settings, memo = session.settings, ledger.memo
+        budget = make_budget(profile, settings.max_tokens, settings.thinking, memo.learned_window)
+        parts = self._parts(session, ledger, rows)
+        estimated = sum(parts.values())
+        whole = measure(memo, estimated, self._added(session, ledger, rows), budget.window).tokens
+        breakdown = {name: round(tokens * whole / max(1, estimated)) for name, tokens in parts.items()}
+        last = session.last_input_tokens
+        return gauge(profile.model, budget, last, whole, breakdown, session.compactions, memo.epochs)
+
+    def _parts(self, session: Session, ledger: Ledger, rows: Sequence[StoredMessage]) -> dict[str, int]:
+        """Estimates of what the next request consists of."""
+        head = [message for message in (render_head(ledger, session.id),) if message]
+        messages = apply(ledger, rows, session.id)[len(head) :]
+        fresh = Preamble("", session.system or self.base_system, 0, self.tools)
+        preamble = ledger.preamble or fresh
+        return {
+            "system": self._estimate(session, system=preamble.system),
+            "tools": self._estimate(session, tools=preamble.tools),
+            "summary": self._estimate(session, messages=tuple(head)),
+            "messages": self._estimate(session, messages=messages),
+        }
+
+    def _added(self, session: Session, ledger: Ledger, rows: Sequence[StoredMessage]) -> int | None:
+        """Estimate of the rows after the last request that was counted, None when there is no such request."""
+        anchor = ledger.memo.anchor
+        if anchor is None:
+            return None
+        newer = shape_rows([row for row in rows if row.seq > anchor.to_seq], ledger.shapings, session.id)
+        return self._estimate(session, messages=tuple(Message(row.role, row.content) for row in newer))
+
+    async def view(self, tenant: str, session_id: str) -> View:
+        """What the model would be sent now, and which record shaped what."""
+        session = await self.store.get(tenant, session_id)
+        ledger, rows = await self._ledger(session_id)
+        messages = apply(ledger, rows, session_id)
+        points = self._breakpoints(session, ledger, messages)
+        return View(messages, provenance(ledger, rows, session_id), points)
+
+    def _breakpoints(self, session: Session, ledger: Ledger, messages: tuple[Message, ...]) -> Sequence[Breakpoint]:
+        if not (self.caches and effective_profile(self.profiles, session).prompt_caching):
+            return ()
+        system = session.system or self.base_system
+        stable = ledger.preamble.stable if ledger.preamble else len(system)
+        return (*((Breakpoint(None, stable - 1),) if stable else ()), *message_points(messages, ledger.cut is not None))
+
+    async def records(self, tenant: str, session_id: str) -> Sequence[Record]:
+        """The records in force, newest first."""
+        await self.store.get(tenant, session_id)
+        ledger, _ = await self._ledger(session_id)
+        cuts = dict.fromkeys(record for record in (ledger.summary, ledger.cut) if record)
+        return [*reversed(list(cuts)), *reversed(ledger.shapings)]
+
+    async def _ledger(self, session_id: str) -> tuple[Ledger, Sequence[StoredMessage]]:
+        ledger, _ = read_ledger(*await self.ledgers.read(session_id))
+        rows = await self.transcript.view_rows(session_id, ledger.kept_from_seq, ledger.pinned_seqs)
+        usable, ignored = usable_ledger(ledger, rows)
+        if ignored:
+            rows = await self.transcript.view_rows(session_id, usable.kept_from_seq, usable.pinned_seqs)
+        return usable, rows
 
     def _estimate(
         self,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.context.blocks import without_breakpoints
+from app.context.budget import make_budget
 from app.conversation.clean import clean_json
 from app.conversation.messages import Block, Content, Message, as_content, is_blank
 from app.conversation.model_profile import ModelProfile
@@ -68,6 +69,14 @@ def check_max_tokens(session: Session, max_tokens: int | None, profile: ModelPro
     least = int((session.settings.thinking or {}).get("budget_tokens") or 0) + 1
     if not least <= max_tokens <= profile.max_output_tokens:
         raise _invalid("max_tokens", f"must be from {least} to {profile.max_output_tokens} for {profile.model}")
+
+
+def check_thinking(session: Session, profile: ModelProfile) -> None:
+    """Raises InvalidPayload when the session's thinking leaves too little of this model's window to the input."""
+    try:
+        make_budget(profile, None, session.settings.thinking)
+    except ValueError:
+        raise _invalid("model", "the session's thinking takes more than half of its working window") from None
 
 
 def _invalid(field: str, rule: str) -> InvalidPayload:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.agent.results import answer_open, completed_event
+from app.context.budget import Budget
 from app.context.gauge import fill_and_level
 from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import StoredMessage
-from app.conversation.model_profile import ModelProfile
 from app.conversation.run import Closing, RunStatus, Step
 from app.conversation.usage import usage_to_json
 from app.errors import RunFailed
@@ -27,9 +27,15 @@ FAILED = "Not finished: the turn failed."
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
+    """`compactions`: summaries and truncations of the run. `estimated`: tokens of its newest request, 0 where usage
+    tells them. `state`: what the run leaves behind, None when unchanged."""
+
     status: RunStatus
     stop_reason: str | None = None
     error: Mapping[str, Any] | None = None
+    compactions: int = 0
+    estimated: int = 0
+    state: Mapping[str, Any] | None = None
 
 
 def failure(error: Exception) -> Outcome:
@@ -44,21 +50,22 @@ def terminal_event(status: RunStatus, data: Mapping[str, Any] | None = None) -> 
     return NewEvent(_TERMINAL[status], data or {})
 
 
-def closing_step(log: TurnLog, run_id: str, profile: ModelProfile, outcome: Outcome, ids: IdSource) -> Step:
+def closing_step(log: TurnLog, run_id: str, budget: Budget, outcome: Outcome, ids: IdSource) -> Step:
     """Every open call gets its one result; one terminal event; the counters once."""
     reason = CANCELLED if outcome.status is RunStatus.CANCELLED else FAILED
     answered, results = answer_open(log.rows, log.calls, ids.new("msg"), lambda _: reason)
-    last_input = last_input_tokens(log.rows, run_id)
+    last_input = outcome.estimated or last_input_tokens(log.rows, run_id)
     return Step(
         messages=results,
         changes=answered,
         events=(
             *_discard(log, outcome),
             *(completed_event(call) for call in answered),
-            *_gauge(last_input, profile),
+            *_gauge(last_input, budget, outcome.estimated > 0),
             terminal_event(outcome.status, _terminal_data(log, outcome)),
         ),
-        closing=Closing(outcome.status, outcome.stop_reason, outcome.error, last_input),
+        state=outcome.state,
+        closing=Closing(outcome.status, outcome.stop_reason, outcome.error, last_input, outcome.compactions),
     )
 
 
@@ -74,11 +81,12 @@ def _discard(log: TurnLog, outcome: Outcome) -> tuple[NewEvent, ...]:
     return (NewEvent(EventType.MESSAGE_DISCARDED, {"message_id": log.shown, "reason": str(outcome.status)}),)
 
 
-def _gauge(last_input: int | None, profile: ModelProfile) -> tuple[NewEvent, ...]:
+def _gauge(last_input: int | None, budget: Budget, estimated: bool) -> tuple[NewEvent, ...]:
     if last_input is None:
         return ()
-    fill, level = fill_and_level(last_input, profile)
-    return (NewEvent(EventType.SESSION_USAGE, {"last_input_tokens": last_input, "fill": fill, "level": level}),)
+    fill, level = fill_and_level(last_input, budget)
+    data = {"last_input_tokens": last_input, "fill": fill, "level": level, "estimated": estimated}
+    return (NewEvent(EventType.SESSION_USAGE, data),)
 
 
 def _terminal_data(log: TurnLog, outcome: Outcome) -> Mapping[str, Any]:

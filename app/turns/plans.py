@@ -17,7 +17,12 @@ MAX_DEATHS = 2
 
 
 def start(beginning: Beginning, ids: IdSource) -> Step:
-    """The user message becomes a row. Calls that an earlier turn left open are answered first, in one row."""
+    """The user message becomes a row. Calls that an earlier turn left open are answered first, in one row.
+
+    A compaction appends nothing.
+    """
+    if beginning.run.kind == "compact":
+        return Step()
     answered, results = answer_open(beginning.tail, beginning.calls, ids.new("msg"), _why(NEVER_RAN))
     messages = (*results, NewMessage(ids.new("msg"), "user", beginning.run.input.content))
     events = (
@@ -48,7 +53,7 @@ def abandon(beginning: Beginning, status: RunStatus, reason: str, ids: IdSource)
         messages=results,
         changes=answered,
         events=(*(completed_event(call) for call in answered), terminal_event(status)),
-        closing=Closing(status, last_input_tokens=last_input),
+        closing=Closing(status, last_input_tokens=last_input, compactions=beginning.run.state.get("compactions", 0)),
     )
 
 

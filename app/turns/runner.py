@@ -65,6 +65,8 @@ class Runner:
         if taken is None:
             return False
         log.warning("run taken over", extra={"run": taken.lease.run_id, "deaths": taken.beginning.deaths})
+        if taken.closed:
+            await self.kick(taken.lease.session_id)
         return True
 
     async def cancel(self, run_id: str) -> None:

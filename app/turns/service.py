@@ -2,16 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from app.agent.foresight import foresee_compaction
 from app.agent.turn import Workbench
 from app.conversation.messages import text_of
-from app.conversation.run import LIVE, NewRun, Run, RunInput
+from app.conversation.run import LIVE, NewRun, Run, RunInput, RunStatus
 from app.conversation.session import Idempotency, Session
-from app.errors import StoreUnavailable
+from app.errors import Conflict, SessionBusy, StoreUnavailable
 from app.ports import Estimator, EventLog, RunStore
-from app.turns.acceptance import check_max_tokens, check_size
+from app.turns.acceptance import check_max_tokens, check_size, check_thinking
 from app.turns.broadcast import Broadcast, Dropped
 from app.turns.follow import Follower
 from app.turns.heartbeat import Heartbeat, OpenStore
@@ -77,6 +78,7 @@ class Turns:
         model = run_input.model or session.model
         profile = self._profile_of(session, model)
         check_max_tokens(session, run_input.max_tokens, profile)
+        check_thinking(session, profile)
         check_size(session, run_input, profile, self._bench.tools.definitions, self._estimator)
         new = NewRun(self._bench.ids.new("run"), session.id, run_input, model)
         run, events = await self.runs.accept(new, queue, key)
@@ -108,6 +110,27 @@ class Turns:
         if run.status in LIVE:
             await self._runner.cancel(run_id)
         return run
+
+    async def compact(self, session: Session, instructions: str, key: Idempotency | None) -> Mapping[str, Any]:
+        """Runs a compaction to its end and gives its outcome. Raises SessionBusy, IdempotencyMismatch, Conflict."""
+        asked = RunInput((), metadata={"instructions": instructions})
+        new = NewRun(self._bench.ids.new("run"), session.id, asked, session.model, "compact")
+        run, events = await self.runs.accept(new, False, key)
+        for event in events:
+            self._broadcast.publish(event)
+        if events:
+            await self._survive(self._runner.kick(session.id))
+        ended = await self.wait(session.id, run.id)
+        if ended.status in LIVE:
+            raise SessionBusy(run.id)  # the server stops; the next one goes on with it
+        if ended.status is not RunStatus.COMPLETED:
+            raise Conflict(f"The compaction ended as {ended.status}.", run_id=run.id, error=ended.error)
+        outcome: Mapping[str, Any] = ended.state["outcome"]
+        return outcome
+
+    async def foresee(self, session: Session) -> Mapping[str, Any]:
+        """What `compact` would do, without a call and without a write."""
+        return await foresee_compaction(self._bench, session, self._profile_of(session, session.model))
 
     async def final_text(self, run: Run) -> str:
         reply = await self._bench.transcript.last_reply(run.session_id, run.id)

@@ -3,12 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from opentelemetry.trace import Span
 
+from app.agent.compaction import compact
 from app.agent.loop import run_loop
+from app.agent.opening import make_desk, open_book
 from app.agent.turn import Turn, Workbench
 from app.context.batches import unanswered
 from app.conversation.model_profile import ModelProfile
@@ -37,25 +40,28 @@ async def work_on(
 ) -> None:
     """Raises what only a takeover can mend: LeaseLost, StoreUnavailable."""
     session, run = taken.beginning.session, taken.beginning.run
-    rows = await bench.transcript.load(session.id)
+    profile = profile_of(session, run.model)
+    book, rows = await open_book(bench, run)
     calls = await bench.transcript.calls(session.id, rows[-1].seq) if unanswered(rows) else ()
     journal = Journal(taken, rows, calls, runs, broadcast)
-    turn = Turn(session, run, profile_of(session, run.model), journal, bench)
+    compaction = bench.tiers and bool(session.settings.context.get("compaction", bench.settings.compaction))
+    turn = Turn(session, run, profile, journal, bench, book, make_desk(bench, profile), compaction)
     try:
         with signals.turn_span(session, run) as span:
-            outcome = await _outcome(turn, order)
+            ended = await _outcome(turn, order)
+            outcome = replace(ended, compactions=book.compactions, estimated=book.estimated)
             await finish(_close(turn, journal, outcome, span))
     finally:
         journal.seal()
 
 
 async def _close(turn: Turn, journal: Journal, outcome: Outcome, span: Span) -> None:
-    await journal.close(partial(closing_step, journal, turn.run.id, turn.profile, outcome, turn.bench.ids))
+    await journal.close(partial(closing_step, journal, turn.run.id, turn.budget, outcome, turn.bench.ids))
     signals.end_turn(span, outcome)
 
 
 async def _outcome(turn: Turn, order: Order) -> Outcome:
-    work = asyncio.create_task(run_loop(turn))
+    work = asyncio.create_task(_work(turn))
     work.add_done_callback(_heard)
     try:
         ends: set[asyncio.Future[Any]] = {work, order}
@@ -71,10 +77,17 @@ async def _outcome(turn: Turn, order: Order) -> Outcome:
         await asyncio.wait({work}, timeout=CANCEL_GRACE_S)
 
 
-def _judge(work: asyncio.Task[str]) -> Outcome:
+async def _work(turn: Turn) -> Outcome:
+    if turn.run.kind == "turn":
+        return Outcome(RunStatus.COMPLETED, await run_loop(turn))
+    told = await compact(turn, str(turn.run.input.metadata.get("instructions", "")))
+    return Outcome(RunStatus.COMPLETED, str(told["outcome"]), state={**turn.book.state, "outcome": told})
+
+
+def _judge(work: asyncio.Task[Outcome]) -> Outcome:
     error = work.exception()
     if error is None:
-        return Outcome(RunStatus.COMPLETED, work.result())
+        return work.result()
     if isinstance(error, LeaseLost | StoreUnavailable) or not isinstance(error, Exception):
         raise error
     if not isinstance(error, RunFailed):
@@ -82,7 +95,7 @@ def _judge(work: asyncio.Task[str]) -> Outcome:
     return failure(error)
 
 
-def _heard(work: asyncio.Task[str]) -> None:
+def _heard(work: asyncio.Task[Outcome]) -> None:
     """What the loop raises after it was cancelled is nobody's error."""
     if not work.cancelled():
         work.exception()

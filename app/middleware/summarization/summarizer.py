@@ -50,10 +50,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`usage`: one for each attempt that reported some. `left_out`: first and last seq of rows that were not read."""
+    """`left_out`: first and last seq of rows that were not read."""
 
     text: str
-    usage: tuple[Usage, ...]
     attempts: int
     left_out: tuple[int, int] | None
 
@@ -63,13 +62,15 @@ class Refused:
     """No summary, and why."""
 
     reason: DeclinedReason
-    usage: tuple[Usage, ...]
     attempts: int
 
 
-async def summarize(provider: Provider, job: Job, estimate: Estimate) -> Summary | Refused:
-    """At most MAX_CALLS calls, one retry among them. `estimate`: tokens of a text for the summarizer's window."""
-    return await _Work(provider, job, estimate).run()
+async def summarize(provider: Provider, job: Job, estimate: Estimate, spent: list[Usage]) -> Summary | Refused:
+    """At most MAX_CALLS calls, one retry among them. `estimate`: tokens of a text for the summarizer's window.
+
+    `spent` gets the usage of each attempt that reported some, also of one that is cancelled.
+    """
+    return await _Work(provider, job, estimate, spent).run()
 
 
 @dataclass(slots=True)
@@ -80,11 +81,11 @@ class _Work:
     provider: Provider
     job: Job
     estimate: Estimate
+    spent: list[Usage]
     text: str = ""
     capacity: int = 0
     queue: list[Chunk] = field(default_factory=list)
     left_out: tuple[int, int] | None = None
-    usage: list[Usage] = field(default_factory=list)
     attempts: int = 0
     retried: bool = False
     objection: str | None = None
@@ -97,7 +98,7 @@ class _Work:
         while self.queue:
             if refused := await self._next():
                 return refused
-        return Summary(self.text, tuple(self.usage), self.attempts, self.left_out)
+        return Summary(self.text, self.attempts, self.left_out)
 
     async def _next(self) -> Refused | None:
         """One call; None when there is reason to go on."""
@@ -145,7 +146,7 @@ class _Work:
         return [row for row in self.job.rows if row.seq >= chunk.from_seq]
 
     def _refused(self, reason: DeclinedReason) -> Refused:
-        return Refused(reason, tuple(self.usage), self.attempts)
+        return Refused(reason, self.attempts)
 
     @property
     def cap(self) -> int:
@@ -172,11 +173,11 @@ class _Work:
             with chat_span(request) as span:
                 reply = await _reply(self.provider, request, seen)
                 record_reply(span, request, reply.stop_reason, reply.usage)
-        except ProviderFailure:
-            self.usage += seen
+        except BaseException:
+            self.spent += seen
             raise
         # The last attempt's usage is the reply's; the provider's earlier ones had failed, but were reported too.
-        self.usage += [*seen[:-1], reply.usage]
+        self.spent += [*seen[:-1], reply.usage]
         return reply
 
     def _request(self, chunk: Chunk) -> ModelRequest:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.context.note import is_note
 from app.conversation.messages import Block, Message, is_blank, text_of, tool_results, tool_uses
 from app.conversation.request import ModelRequest
 
@@ -55,7 +56,8 @@ def _user_texts(message: Message) -> list[str]:
     """Neighbouring user rows are merged into one message, so each of its texts is a request of its own."""
     if message.role != "user":
         return []
-    return [block["text"] for block in message.content if block.get("type") == "text" and not is_blank(block)]
+    texts = (block["text"] for block in message.content if block.get("type") == "text" and not is_blank(block))
+    return [text for text in texts if not is_note(text)]
 
 
 def _calls_after(messages: Sequence[Message]) -> tuple[dict[int, tuple[Outcome, ...]], bool]:

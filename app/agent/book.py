@@ -1,0 +1,108 @@
+"""The ledger of a run at work, and the private state that stores it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from app.context.apply import apply
+from app.context.extend import View, extend, render
+from app.context.ledger import preamble_key, private_state, with_epoch
+from app.conversation.messages import Content, Message, StoredMessage
+from app.conversation.records import Cut, Epoch, Ledger, Memo, Reason
+from app.conversation.request import ToolDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A ledger that is not true yet, and the run's state that makes it so."""
+
+    ledger: Ledger
+    epoch: Epoch | None
+    state: Mapping[str, Any]
+
+
+class Book:
+    """`ledger` changes only when what it says is stored: `plan` gives the state to store, `turn_to` makes it true.
+
+    `made`: the epochs of this owner. `compactions`: summaries and truncations of the whole run. `counted_at`: the
+    measure at which a counter was last asked, 0 since an epoch. `estimated`: measure of the newest request, 0 where
+    usage tells it. `compacted`: the next request to leave is the first after a cut. `warned`, `ignored`: what readers
+    were, or are to be, told once.
+    """
+
+    def __init__(self, ledger: Ledger, run_id: str, state: Mapping[str, Any]) -> None:
+        self.ledger = ledger
+        self.made: tuple[Epoch, ...] = ()
+        self.compactions = int(state.get("compactions", 0))
+        self.counted_at = 0
+        self.estimated = 0
+        self.compacted = _unsent(ledger)
+        self.warned: set[str] = set()
+        self.ignored: list[str] = []
+        self._run_id = run_id
+        self._private: Mapping[str, Any] | None = state.get("private")
+        self._tool_done = False
+        self._key: tuple[Content, tuple[ToolDefinition, ...], str] | None = None
+        self._view: tuple[Ledger, View] | None = None
+
+    def key(self, model: str, system: Content, tools: tuple[ToolDefinition, ...]) -> str:
+        """`preamble_key`, computed again only for other objects."""
+        if self._key is None or self._key[0] is not system or self._key[1] is not tools:
+            self._key = (system, tools, preamble_key(model, system, tools))
+        return self._key[2]
+
+    def plan(self, memo: Memo, epoch: Epoch | None = None, force: Mapping[str, Any] | None = None) -> Plan:
+        """The ledger with this memo and epoch. `force` is cleared by every call, whatever its outcome."""
+        ledger = replace(self.ledger, memo=memo, force=force)
+        if epoch is not None:
+            ledger = with_epoch(ledger, epoch, self._run_id)
+        made = sum(isinstance(record, Cut) for record in epoch.records) if epoch else 0
+        private = private_state(ledger, self._run_id, self._private, epoch)
+        return Plan(ledger, epoch, {"private": private, "compactions": self.compactions + made})
+
+    def turn_to(self, plan: Plan) -> None:
+        self._tool_done = self._tool_done or (self.ledger.force is not None and plan.ledger.force is None)
+        self.ledger, self._private = plan.ledger, plan.state["private"]
+        self.compactions = plan.state["compactions"]
+        if plan.epoch is not None:
+            self.made = (*self.made, plan.epoch)
+            self.counted_at = 0
+            self.compacted = self.compacted or any(isinstance(record, Cut) for record in plan.epoch.records)
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """As it is stored."""
+        return {"private": self._private, "compactions": self.compactions} if self._private else {}
+
+    @property
+    def tool_asked(self) -> Literal["", "asked", "done"]:
+        """Whether the model has asked for a compaction in this turn: asked, done (or declined), or not at all."""
+        if self.ledger.force is not None:
+            return "asked"
+        return "done" if self._tool_done else ""
+
+    def view(self, rows: Sequence[StoredMessage], session_id: str, continues: bool) -> tuple[Message, ...]:
+        """The view of the stored ledger; rendered whole once per epoch, extended from call to call."""
+        if continues:
+            return apply(self.ledger, rows, session_id, continues)
+        if self._view is not None and _same_records(self._view[0], self.ledger):
+            view = extend(self._view[1], self.ledger, rows, session_id)
+        else:
+            view = render(self.ledger, rows, session_id)
+        self._view = (self.ledger, view)
+        return view.messages
+
+
+def _unsent(ledger: Ledger) -> bool:
+    """A compaction by hand sends nothing itself. A request that was accepted since has left an anchor."""
+    return ledger.cut is not None and ledger.cut.reason is Reason.MANUAL and ledger.memo.anchor is None
+
+
+def _same_records(one: Ledger, other: Ledger) -> bool:
+    """Only numbers differ, so the views are the same."""
+    return one is other or (one.shapings, one.cut, one.summary, one.strip_thinking_to_seq) == (
+        other.shapings,
+        other.cut,
+        other.summary,
+        other.strip_thinking_to_seq,
+    )

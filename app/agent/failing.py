@@ -1,0 +1,99 @@
+"""What follows an attempt that failed: the next rung of the ladder, or the failure that ends the run."""
+
+import logging
+import re
+from dataclasses import replace
+
+from app.agent import signals
+from app.agent.attempt import Attempt
+from app.agent.overflow_ladder import Ladder
+from app.agent.turn import Turn
+from app.context.measure import counted, learn_overflow
+from app.context.overflow import classify
+from app.conversation.events import EventType, NewEvent
+from app.conversation.records import Cause, Memo, Tier
+from app.conversation.run import Step
+from app.errors import ProviderFailure, RunFailed, ViewInvalid
+
+log = logging.getLogger(__name__)
+
+NAMES_A_MESSAGE = re.compile(r"\bmessages\.\d")
+
+
+async def take_back(turn: Turn, reason: str) -> None:
+    """Tells readers to forget the open message, if they have seen any of it."""
+    if turn.log.shown is not None:
+        data = {"message_id": turn.log.shown, "reason": reason}
+        await turn.log.write(Step(events=(NewEvent(EventType.MESSAGE_DISCARDED, data),)))
+
+
+async def after_invalid(turn: Turn, ladder: Ladder, error: ViewInvalid) -> Ladder:
+    """The plan is dropped unstored. Raises the error when there is nothing left to try."""
+    log.error("a request was not sent: %s", error.detail, extra={"run": turn.run.id, "code": error.code})
+    following = ladder.after_invalid()
+    if following is None:
+        raise error
+    tier = Tier.MECHANICAL_TRUNCATION if ladder.force is Cause.TRUNCATE else Tier.SUMMARIZATION
+    data = {"tier": str(tier), "reason": "plan_invalid"}
+    await turn.log.write(Step(events=(NewEvent(EventType.CONTEXT_DECLINED, data),)))
+    return following
+
+
+async def after_failure(turn: Turn, ladder: Ladder, attempt: Attempt, failure: ProviderFailure) -> Ladder:
+    """Raises what ends the run: the failure itself, or an overflow with the numbers."""
+    if failure.code == "context_overflow":
+        following = await _after_overflow(turn, ladder, attempt, failure)
+    elif failure.code == "provider_rejected" and NAMES_A_MESSAGE.search(failure.detail):
+        log.error("the provider refused a request: %s", failure.detail, extra={"run": turn.run.id})
+        following = ladder.after_rejection()
+    else:
+        following = ladder.after_cut() if failure.transient else None
+    if following is None:
+        raise _final(attempt, failure)
+    log.warning("another attempt at a model call", extra={"run": turn.run.id, "code": failure.code})
+    return following
+
+
+async def _after_overflow(turn: Turn, ladder: Ladder, attempt: Attempt, failure: ProviderFailure) -> Ladder | None:
+    kind = classify(failure.provider_status, failure.detail, None) or "tokens"
+    following = ladder.after_overflow(kind)
+    memo = _taught(turn, attempt, failure) if kind == "tokens" else turn.book.ledger.memo
+    plan = turn.book.plan(memo)
+    events: tuple[NewEvent, ...] = ()
+    if following is not None:
+        data = {"attempt": following.overflows, "step": str(following.rung)}
+        events = (NewEvent(EventType.CONTEXT_OVERFLOW_RETRY, data),)
+        signals.overflow_retry()
+    await turn.log.write(Step(events=events, state=plan.state))
+    turn.book.turn_to(plan)
+    turn.book.counted_at = 0
+    return following
+
+
+def _taught(turn: Turn, attempt: Attempt, failure: ProviderFailure) -> Memo:
+    """An answer that the window cut came with the real size of its request; what filled the window is its size."""
+    assert attempt.request is not None
+    memo, estimated = turn.book.ledger.memo, turn.desk.sizes.request(attempt.request)
+    reply = attempt.reply
+    if reply is None or not reply.usage.total_input:
+        return learn_overflow(memo, failure.detail, estimated)
+    if reply.stop_reason == "model_context_window_exceeded":
+        memo = replace(memo, learned_window=reply.usage.total_input + reply.usage.output)
+    return counted(replace(memo, anchor=None), reply.usage.total_input, estimated, turn.log.rows[-1].seq)
+
+
+def _final(attempt: Attempt, failure: ProviderFailure) -> RunFailed:
+    if failure.code != "context_overflow" or attempt.call is None or attempt.request is None:
+        return failure
+    call, request = attempt.call, attempt.request
+    preamble = call.scaled(call.desk.sizes.request(replace(request, messages=())))
+    whole = call.tokens(request)
+    return RunFailed(
+        "context_overflow",
+        f"{failure.detail} System and tools take {preamble} tokens, the messages {whole - preamble}, of a window of"
+        f" {call.budget.real_window}; compaction and truncation did not help.",
+        preamble_tokens=preamble,
+        message_tokens=whole - preamble,
+        max_tokens=request.max_tokens,
+        max_input_tokens=call.budget.real_window,
+    )

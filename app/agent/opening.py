@@ -1,0 +1,63 @@
+"""What a run needs of its session before it can work: the ledger and just the rows of its view."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.agent.book import Book
+from app.agent.turn import Workbench
+from app.context.apply import usable_ledger
+from app.context.estimate_cache import CachedEstimator
+from app.context.ledger import preamble_key, read_ledger
+from app.conversation.messages import StoredMessage
+from app.conversation.model_profile import ModelProfile
+from app.conversation.records import Ledger
+from app.conversation.run import Run
+from app.middleware.chain import Desk
+
+log = logging.getLogger(__name__)
+
+
+async def open_book(bench: Workbench, run: Run) -> tuple[Book, Sequence[StoredMessage]]:
+    """Records that cannot be used are left out, with an error in the log: the view shows what they had hidden."""
+    newest, sources = await bench.ledgers.read(run.session_id)
+    ledger, ignored = read_ledger(newest, sources)
+    ledger, rows, unusable = await load_view(bench, run.session_id, ledger)
+    book = Book(_for_model(ledger, run.model), run.id, run.state)
+    for fault in (*ignored, *unusable):
+        log.error("record ignored: %s", fault, extra={"session": run.session_id})
+        book.ignored.append(fault)
+    return book, rows
+
+
+def _for_model(ledger: Ledger, model: str) -> Ledger:
+    """What another model's requests taught of the window and its measure does not hold for this one."""
+    sent = ledger.preamble
+    if sent is None or preamble_key(model, sent.system[: sent.stable], sent.tools) == sent.key:
+        return ledger
+    return replace(ledger, memo=replace(ledger.memo, anchor=None, learned_window=None))
+
+
+async def load_view(
+    bench: Workbench, session_id: str, ledger: Ledger
+) -> tuple[Ledger, Sequence[StoredMessage], Sequence[str]]:
+    rows = await bench.transcript.view_rows(session_id, ledger.kept_from_seq, ledger.pinned_seqs)
+    usable, ignored = usable_ledger(ledger, rows)
+    if ignored:
+        rows = await bench.transcript.view_rows(session_id, usable.kept_from_seq, usable.pinned_seqs)
+    return usable, rows, ignored
+
+
+def make_desk(bench: Workbench, profile: ModelProfile) -> Desk:
+    return Desk(
+        transcript=bench.transcript,
+        files=bench.files,
+        provider=bench.provider,
+        ids=bench.ids,
+        clock=bench.clock,
+        estimator=bench.estimator,
+        sizes=CachedEstimator(bench.estimator),
+        summarizer=bench.settings.summarizer(profile),
+        argument_limit=bench.settings.argument_limit,
+        volatile=bench.volatile,
+    )

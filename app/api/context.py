@@ -1,0 +1,67 @@
+"""The window of a session: gauge, view, records, and a compaction on request."""
+
+from dataclasses import asdict
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.api.answers import (
+    PROBLEMS,
+    CompactionAnswer,
+    ContextAnswer,
+    CutAnswer,
+    Page,
+    ShapingAnswer,
+    ViewAnswer,
+)
+from app.api.json_text import JsonResponse
+from app.api.render import page_json, record_json
+from app.api.requests import Bearer, Context, DoorRoute, Key, Opened
+from app.api.schemas import CompactRequest
+
+PREFIX = "/v1/sessions/{session_id}"
+router = APIRouter(prefix=PREFIX, tags=["context"], dependencies=[Bearer], responses=PROBLEMS, route_class=DoorRoute)
+
+
+@router.get("/context", response_model=ContextAnswer)
+async def show_context(session: Opened, services: Context) -> Response:
+    """The counters, and the gauge of the working window."""
+    return JsonResponse(asdict(await services.sessions.context(session.tenant, session.id)))
+
+
+@router.get("/context/view", response_model=ViewAnswer)
+async def show_view(session: Opened, services: Context) -> Response:
+    """What the model sees now, and for each shaped block the records that shaped it."""
+    view = await services.sessions.view(session.tenant, session.id)
+    messages = [
+        {
+            "role": message.role,
+            "content": list(message.content),
+            "seqs": list(source.seqs),
+            "shaped": [{"block": block, "record_ids": list(ids)} for block, ids in source.shaped],
+        }
+        for message, source in zip(view.messages, view.sources, strict=True)
+    ]
+    points = [{"message": point.message, "block": point.block} for point in view.breakpoints]
+    return JsonResponse({"messages": messages, "breakpoints": points})
+
+
+@router.get("/context/records", response_model=Page[CutAnswer | ShapingAnswer])
+async def list_records(session: Opened, services: Context) -> Response:
+    """The records in force, newest first."""
+    records = await services.sessions.records(session.tenant, session.id)
+    return JsonResponse(page_json([record_json(record) for record in records], None))
+
+
+@router.post("/compact", response_model=CompactionAnswer)
+async def compact(
+    session: Opened,
+    services: Context,
+    key: Key,
+    body: CompactRequest | None = None,
+) -> Response:
+    """Compacts the view now, whatever the marks say; `dry_run` says what would happen, without a call or a write."""
+    asked = body or CompactRequest()
+    if asked.dry_run:
+        return JsonResponse(await services.turns.foresee(session))
+    return JsonResponse(await services.turns.compact(session, asked.instructions or "", key))

@@ -1,0 +1,24 @@
+"""What is still over the usable window: the newest batch, then large user texts, shown as previews."""
+
+from app.context.elide import plan_fit
+from app.conversation.records import Cause
+from app.conversation.reply import Reply
+from app.conversation.request import ModelRequest
+from app.middleware.chain import Call, Handler
+
+
+async def fit(request: ModelRequest, call: Call, call_next: Handler) -> Reply:
+    over = call.tokens(request) - call.budget.usable
+    # A compaction by hand sends nothing, so nothing has to fit yet.
+    wanted = (call.automatic or call.draft.forced) and call.draft.forced is not Cause.MANUAL
+    if over > 0 and not call.bytes_only and wanted:
+        shaping = plan_fit(
+            call.shown(), call.unscaled(over), call.budget.window, call.estimate, call.desk.ids.new("rec")
+        )
+        if shaping:
+            call.draft.elisions.append(shaping)
+            # An epoch of its own where a mark was declined: what is sent shortened stays so.
+            call.draft.cause = call.draft.cause or Cause.THRESHOLD
+            call.draft.fitted = True
+            request = call.render(request)
+    return await call_next(request, call)
