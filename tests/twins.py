@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from app.agent.turn import Limits, Turn, Workbench
+from app.agent.opening import make_desk, open_book
+from app.agent.turn import ContextSettings, Limits, Turn, Workbench
 from app.context.estimate import HeuristicEstimator
 from app.conversation.events import StoredEvent
 from app.conversation.messages import StoredMessage, text_block
@@ -16,11 +17,13 @@ from app.conversation.request import ToolDefinition
 from app.conversation.run import Lease, NewMessage, NewRun, Run, RunInput, Step, Written
 from app.conversation.session import NewSession, Session, SessionSettings
 from app.conversation.tools import ToolRequest, ToolResult
+from app.filesystem.memory import MemoryFiles
 from app.middleware.stack import STACK
 from app.ports import Provider, Tool
 from app.providers.scripted import Choice, ScriptedProvider
 from app.providers.scripted import Step as Scripted
 from app.storage.memory.events import MemoryEvents
+from app.storage.memory.ledger import MemoryLedger
 from app.storage.memory.runs import MemoryRuns
 from app.storage.memory.sessions import MemorySessions
 from app.storage.memory.state import MemoryState
@@ -34,6 +37,7 @@ from app.turns.service import Turns
 LEASE_S = 15.0
 PROCESSES: list[Turns] = []
 LIMITS = Limits(tool_timeout_s=5, model_calls=50, parallel_tools=8)
+CONTEXT = ContextSettings(True, 5.0, 1250, "auto", lambda profile: profile)
 
 
 class HandClock:
@@ -161,6 +165,7 @@ class Works:
         self.clock = HandClock()
         self.ids = CountedIds()
         self.state = MemoryState(self.clock)
+        self.files = MemoryFiles()
         self.sessions = MemorySessions(self.state)
         self.transcript = MemoryTranscript(self.state)
         self.runs = ObedientRuns(self.state)
@@ -169,7 +174,20 @@ class Works:
         self.bench = self.with_provider(self.provider, tools, limits)
 
     def with_provider(self, provider: Provider, tools: Sequence[Tool], limits: Limits = LIMITS) -> Workbench:
-        return Workbench(provider, Registry(tools), STACK, self.transcript, self.clock, self.ids, limits)
+        return Workbench(
+            provider=provider,
+            tools=Registry(tools),
+            stack=STACK,
+            transcript=self.transcript,
+            clock=self.clock,
+            ids=self.ids,
+            limits=limits,
+            ledgers=MemoryLedger(self.state),
+            files=self.files,
+            estimator=HeuristicEstimator(),
+            base_system=(text_block("You are an agent."),),
+            settings=CONTEXT,
+        )
 
     def process(self, owner: str = "one", bench: Workbench | None = None) -> Turns:
         """A server process; its loops run once it is started."""
@@ -188,8 +206,10 @@ class Works:
         await self.runs.accept(NewRun(self.ids.new("run"), session.id, posted(text), session.model), False, None)
         taken = await self.runs.start(session.id, "one", lambda beginning: plans.start(beginning, self.ids))
         assert taken is not None
-        journal = Journal(taken, await self.transcript.load(session.id), (), self.runs, Broadcast())
-        return Turn(session, taken.beginning.run, profile_of(session, session.model), journal, self.bench)
+        run, profile = taken.beginning.run, profile_of(session, session.model)
+        book, rows = await open_book(self.bench, run)
+        journal = Journal(taken, rows, (), self.runs, Broadcast())
+        return Turn(session, run, profile, journal, self.bench, book, make_desk(self.bench, profile), True)
 
     async def turn(self, turns: Turns, session: Session, text: str = "go") -> Run:
         """A posted turn, to its end."""

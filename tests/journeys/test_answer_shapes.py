@@ -10,6 +10,7 @@ from app.conversation.events import EventType, PreviewType
 from tests.double.control import Double
 from tests.double.steps import BEFORE_END, Break, Hold, HttpError, Reply, call, say, text, think
 from tests.journeys.house import Build, House
+from tests.journeys.long_sessions import open_long, summarizing
 from tests.journeys.tools import Hanging
 
 
@@ -63,6 +64,25 @@ async def test_every_answer_is_of_its_declared_shape(house: House, used: str):
         assert answer.get("data") != []
     created = (await house.http.post("/v1/sessions?repair=true", json={"messages": []})).json()
     assert fits(strict(answers.CreatedSession), created)
+
+
+async def test_every_answer_about_a_compacted_window_is_of_its_declared_shape(house: House, double: Double):
+    session = await open_long(house, 28)
+    double.script(say("ok"), purpose="main")
+    await house.turn(session)
+    records = answers.Page[strict(answers.CutAnswer) | strict(answers.ShapingAnswer)]
+    for outcome in ("elided", "compacted"):
+        assert fits(records, await house.get(f"{session}/context/records")), outcome
+        view = await house.get(f"{session}/context/view")
+        assert fits(strict(answers.ViewAnswer), view)
+        assert all(fits(strict(answers.ViewMessage), message) for message in view["messages"])
+        assert any(message["shaped"] for message in view["messages"])
+        summarizing(double)
+        for body in ({"dry_run": True}, {}):
+            answer = (await house.http.post(f"{session}/compact", json=body)).json()
+            assert fits(strict(answers.CompactionAnswer), answer)
+    for event in await house.events(session):
+        assert fits(strict(event_types.DATA[event["type"]]), event["data"]), event
 
 
 async def test_every_event_is_of_its_declared_shape(house: House, used: str):
@@ -120,7 +140,8 @@ async def test_the_page_names_every_path_and_method(build: Build):
     assert found == {
         ("GET", "/livez"), ("GET", "/readyz"), ("GET", "/v1/models"), ("POST", "/v1/sessions"), ("GET", "/v1/sessions"),
         ("GET", session), ("PATCH", session), ("DELETE", session), ("GET", f"{session}/messages"),
-        ("GET", f"{session}/context"), ("GET", f"{session}/usage"), ("GET", f"{session}/files"),
+        ("GET", f"{session}/context"), ("GET", f"{session}/context/view"), ("GET", f"{session}/context/records"),
+        ("POST", f"{session}/compact"), ("GET", f"{session}/usage"), ("GET", f"{session}/files"),
         ("GET", f"{session}/files/{{path}}"), ("POST", f"{session}/turns"), ("GET", f"{session}/turns"),
         ("GET", f"{session}/turns/{{run_id}}"), ("POST", f"{session}/turns/{{run_id}}/cancel"),
         ("GET", f"{session}/events"),

@@ -97,7 +97,7 @@ async def test_input_counts_what_was_read_from_and_written_to_the_cache(house: H
     async with house.stream(session) as reader:
         await reader.rest()
     [gauge] = [frame.data["data"] for frame in reader.frames if frame.type == "session.usage"]
-    assert gauge == {"last_input_tokens": 977, "fill": 0.0049, "level": "ok"}
+    assert gauge == {"last_input_tokens": 977, "fill": 0.0049, "level": "ok", "estimated": False}
     assert (await house.get(f"{session}/context"))["last_input_tokens"] == 977
     assert await house.get(f"{session}/usage") == {
         "by_purpose": {"main": {"input": 27, "cache_read": 900, "cache_write": 50, "output": 8, "calls": 1}},

@@ -59,7 +59,6 @@ async def test_files_that_cannot_be_written_are_not_ready(build: Build, tmp_path
 async def test_the_table_of_models_is_the_one_in_force(build: Build):
     house = await build(
         model="claude-sonnet-4-6",
-        provider="offline",
         model_profiles={"my-model": {"max_input_tokens": 50_000}, "claude-haiku-4-5": {"trigger_frac": 0.5}},
     )
     models = {entry["model"]: entry for entry in (await house.get("/v1/models"))["data"]}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from app.turns.broadcast import BUFFER_ITEMS
 from tests.double.control import Double
 from tests.double.steps import Hold, Reply, call, say, text
-from tests.journeys.house import STREAM, Build, House
+from tests.journeys.house import MODEL, STREAM, Build, House
 from tests.journeys.raw import connect
 from tests.journeys.tools import Answering, Hanging
 
@@ -53,7 +53,9 @@ async def test_a_client_that_leaves_does_not_stop_its_run(build: Build, double: 
     assert (run["status"], run["text"]) == ("completed", "finished alone")
 
 
-async def test_a_reader_that_never_reads_is_dropped_and_can_resume(house: House, double: Double):
+async def test_a_reader_that_never_reads_is_dropped_and_can_resume(build: Build, double: Double):
+    window = {"max_input_tokens": 10**8, "context_window_tokens": 10**8}
+    house = await build(double=double, model_profiles={MODEL: window})
     # The first answer fills the socket, the second has more previews than a reader's buffer has room for.
     filling, many = "x" * 2**23, [text(f"{n},") for n in range(BUFFER_ITEMS + 1)]
     half = Hold()

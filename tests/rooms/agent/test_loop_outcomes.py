@@ -205,14 +205,15 @@ async def test_usage_of_attempts_that_failed_unseen_counts_once():
     assert turn.log.rows[-1].usage == USAGE
 
 
-async def test_a_full_window_takes_the_text_back_and_fails():
-    works = Works(say("as far as", "model_context_window_exceeded"))
+async def test_a_window_that_is_full_again_and_again_takes_each_text_back_and_fails():
+    works = Works(*[say("as far as", "model_context_window_exceeded")] * 3)
     turn = await works.begin()
     with pytest.raises(RunFailed) as failed:
         await run_loop(turn)
     assert failed.value.code == "context_overflow"
     assert (await kinds(works, turn))[-1] is EventType.MESSAGE_DISCARDED
-    assert turn.log.usage == {Purpose.MAIN: USAGE}
+    assert (await kinds(works, turn)).count(EventType.MESSAGE_DISCARDED) == 3
+    assert turn.log.usage == {Purpose.MAIN: USAGE + USAGE + USAGE}
 
 
 async def test_a_run_goes_on_where_its_rows_stand():

@@ -7,12 +7,13 @@ import pytest
 
 from app.agent.loop import run_loop
 from app.agent.turn import Limits
+from app.context.markers import sentinel
 from app.conversation.events import EventType
 from app.conversation.messages import text_block, tool_results
 from app.conversation.run import CallState, ToolCall
 from app.conversation.tools import ToolRequest, ToolResult
 from app.errors import LeaseLost, PathRefused, StoreUnavailable
-from app.providers.scripted import calls, say, use
+from app.providers.scripted import call, calls, say, use
 from tests.twins import FakeTool, Gate, Works, echo
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
@@ -231,3 +232,27 @@ async def test_parallel_writes_keep_every_call():
     works.runs.before = works.runs.after = slower_first
     await run_loop(turn)
     assert [block["content"] for block in await results_of(works, turn)] == [f"echo of t{n}" for n in range(1, 9)]
+
+
+@pytest.mark.parametrize("place", ["argument", "nested", "key"])
+async def test_a_call_that_copies_the_marker_of_a_shortened_text_is_answered_and_not_run(place):
+    tool, other = echo(), echo("other")
+    works = Works(say("never"), tools=[tool, other])
+    session = await works.open()
+    copied = f"# begins like the file\n[... shortened. Do not reproduce: {sentinel(session.id)}]"
+    arguments = {"argument": {"text": copied}, "nested": {"a": [{"b": copied}]}, "key": {copied: 1}}[place]
+    works.provider._steps = (calls(use("echo", arguments, "a"), use("other", {}, "b")), say("I see"))
+    turn = await works.begin(session)
+    await run_loop(turn)
+    assert (tool.requests, len(other.requests)) == ([], 1)
+    refused, ran = tool_results(turn.log.rows[2].content)
+    assert refused["is_error"]
+    assert "shortened text" in refused["content"]
+    assert ran["content"] == "other of b"
+
+
+async def test_the_marker_of_another_session_means_nothing():
+    tool = echo()
+    works = Works(call("echo", {"text": sentinel("ses_other")}), say("done"), tools=[tool])
+    await run_loop(await works.begin())
+    assert len(tool.requests) == 1

@@ -10,6 +10,7 @@ from app.conversation.model_profile import TABLE, ModelProfile, resolve
 from app.conversation.request import ToolDefinition
 from app.filesystem.memory import MemoryFiles
 from app.sessions.service import Sessions
+from app.storage.memory.ledger import MemoryLedger
 from app.storage.memory.sessions import MemorySessions
 from app.storage.memory.state import MemoryState
 from app.storage.memory.transcript import MemoryTranscript
@@ -54,4 +55,6 @@ def sessions(state: MemoryState) -> Sessions:
         profiles=profiles,
         base_system=(text_block("You are an agent."),),
         tools=(tool,),
+        ledgers=MemoryLedger(state),
+        caches=True,
     )

@@ -311,5 +311,4 @@ async def play(scene: Scene, message: OpenMessage, moves: list[str]) -> None:
             case "say":
                 say(message, f"<{number}>")
             case "turn":
-                for _ in range(4):
-                    await asyncio.sleep(0)
+                await asyncio.sleep(0)

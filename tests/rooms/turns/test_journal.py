@@ -183,18 +183,3 @@ async def test_work_is_finished_however_often_its_caller_is_cancelled():
         await task
     assert done == ["done"]
     assert await finish(work()) == "result"
-
-
-async def test_what_work_raises_after_its_caller_was_cancelled_is_nobodys_error():
-    go_on = asyncio.Event()
-
-    async def work() -> None:
-        await go_on.wait()
-        raise ZeroDivisionError
-
-    task = asyncio.create_task(finish(work()))
-    await asyncio.sleep(0)
-    task.cancel()
-    go_on.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task

@@ -291,7 +291,7 @@ async def test_a_process_does_not_take_its_own_living_run_over():
     assert results_of(await works.rows(session)) == {"a": "through the gate"}
 
 
-@pytest.mark.parametrize("fails_at", range(1, 7))
+@pytest.mark.parametrize("fails_at", range(1, 8))
 async def test_a_store_that_fails_in_mid_turn_leaves_no_half_state_and_the_turn_goes_on_later(fails_at):
     works = Works(call("echo", {}, "a"), say("done"), say("queued"), tools=[echo(safe=True)])
     writes = iter(range(1, 100))
@@ -306,8 +306,8 @@ async def test_a_store_that_fails_in_mid_turn_leaves_no_half_state_and_the_turn_
     following, _ = await turns.post(session, posted("next"), True, None)
     while turns._runner.leases:
         await asyncio.sleep(0)
-    two = await next_process(works, *([] if fails_at == 6 else [call("echo", {}, "a")] * (fails_at == 1)),
-                             *[say("done")] * (fails_at != 6), say("queued"), tools=[echo(safe=True)])  # fmt: skip
+    left = [*[call("echo", {}, "a")] * (fails_at <= 2), *[say("done")] * (fails_at != 7), say("queued")]
+    two = await next_process(works, *left, tools=[echo(safe=True)])
     assert (await two.wait(session.id, run.id)).status is RunStatus.COMPLETED
     assert (await two.wait(session.id, following.id)).status is RunStatus.COMPLETED
     rows = await works.rows(session)
@@ -337,14 +337,15 @@ async def test_a_started_process_recovers_by_itself_round_after_round():
     turns, session, run = await begun(works, standing.reached)
     await die(turns)
     two = works.process("two", works.with_provider(ScriptedProvider(say("found it")), ()))
-    take_over, rounds = works.runs.take_over, iter([StoreUnavailable(), ValueError("a bug")])
+    failing = works.runs.queued_sessions
+    rounds = iter([StoreUnavailable(), ValueError("a bug")])
 
-    async def fails(*arguments):
+    async def fails():
         if error := next(rounds, None):
             raise error
-        return await take_over(*arguments)
+        return await failing()
 
-    works.runs.take_over = fails
+    works.runs.queued_sessions = fails
     await two.start(lambda: same_store(works))
     for _ in range(5):
         await works.clock.all_asleep()

@@ -58,26 +58,29 @@ async def test_usage_of_the_cache_is_part_of_the_input():
     assert told.data["last_input_tokens"] == 977
 
 
-async def test_a_turn_without_usage_leaves_the_counter():
+async def test_a_turn_without_usage_stores_the_estimate():
     works = Works(say("a"), say("b", usage=Usage()))
     turns, session = works.process(), await works.open()
-    await works.turn(turns, session)
-    await works.turn(turns, session)
-    assert (await works.sessions.get("t", session.id)).last_input_tokens == USAGE.total_input
+    for _ in range(2):
+        await works.turn(turns, session)
+    told = [event.data for event in await works.log(session) if event.type == EventType.SESSION_USAGE]
+    assert [data["estimated"] for data in told] == [False, True]
+    assert told[0]["last_input_tokens"] == USAGE.total_input < told[1]["last_input_tokens"]
+    assert (await works.sessions.get("t", session.id)).last_input_tokens == told[1]["last_input_tokens"]
 
 
 @pytest.mark.parametrize(
-    ("step", "code", "stop_reason"),
+    ("steps", "code", "stop_reason"),
     [
-        (ProviderFailure("provider_rejected", "No.", transient=False), "provider_rejected", None),
-        (Reply((), "refusal", USAGE, {}), "refusal", "refusal"),
-        (say("x", "model_context_window_exceeded"), "context_overflow", None),
-        (ZeroDivisionError("secret"), "internal", None),
+        ([ProviderFailure("provider_rejected", "No.", transient=False)], "provider_rejected", None),
+        ([Reply((), "refusal", USAGE, {})], "refusal", "refusal"),
+        ([say("x", "model_context_window_exceeded")] * 3, "context_overflow", None),
+        ([ZeroDivisionError("secret")], "internal", None),
     ],
     ids=["provider", "refusal", "overflow", "a bug"],
 )
-async def test_a_turn_that_fails_says_its_code_and_the_session_goes_on(step, code, stop_reason):
-    works = Works(step, say("fine"))
+async def test_a_turn_that_fails_says_its_code_and_the_session_goes_on(steps, code, stop_reason):
+    works = Works(*steps, say("fine"))
     turns, session = works.process(), await works.open()
     run = await works.turn(turns, session)
     assert (run.status, run.error["code"], run.stop_reason) == (RunStatus.FAILED, code, stop_reason)

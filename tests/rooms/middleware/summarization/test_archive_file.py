@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.context.archive import TORN, read_tail
 from app.errors import StoreUnavailable
-from app.middleware.summarization.archive_file import FIRST_READ, archive
+from app.middleware.archive import FIRST_READ, archive
 from tests.rooms.middleware.summarization.evicted import PATH, SESSION, Disk, Transcript, steps
 
 ROWS = steps(10)

@@ -34,9 +34,9 @@ def job(rows=None, window=200_000, cap=1500, **rest):
     return Job(SESSION, profile, steps(20) if rows is None else rows, cap=cap, **given)
 
 
-async def run(job, *script):
+async def run(job, *script, spent=None):
     provider = ScriptedProvider(*script)
-    return await summarize(provider, job, ESTIMATOR.estimate), provider.requests
+    return await summarize(provider, job, ESTIMATOR.estimate, [] if spent is None else spent), provider.requests
 
 
 def prompt(request):
@@ -58,7 +58,7 @@ def too_long(limit, answer):
 
 async def test_one_call_without_tools_thinking_or_breakpoints_makes_the_summary():
     outcome, [request] = await run(job(), say("# Conversation summary\n## Goal\nThe parser.\n"))
-    assert outcome == Summary("# Conversation summary\n## Goal\nThe parser.", (USAGE,), 1, None)
+    assert outcome == Summary("# Conversation summary\n## Goal\nThe parser.", 1, None)
     assert request.tools == request.breakpoints == ()
     assert request.thinking is None
     assert request.purpose is Purpose.SUMMARIZE
@@ -78,39 +78,42 @@ async def test_the_previous_summary_is_fed_once_and_instructions_are_passed_on()
 @pytest.mark.parametrize("unusable", UNUSABLE.values(), ids=UNUSABLE.keys())
 async def test_an_unusable_answer_is_asked_for_once_more_and_both_are_counted(unusable):
     outcome, requests = await run(job(), unusable, say("Good."))
-    assert outcome == Summary("Good.", (USAGE, USAGE), 2, None)
+    assert outcome == Summary("Good.", 2, None)
     assert "not usable" in prompt(requests[1])
 
 
 @pytest.mark.parametrize("unusable", UNUSABLE.values(), ids=UNUSABLE.keys())
 async def test_two_unusable_answers_end_it(unusable):
-    outcome, _ = await run(job(previous="EARLIER"), unusable, unusable)
-    assert outcome == Refused("summary_rejected", (USAGE, USAGE), 2)
+    outcome, _ = await run(job(previous="EARLIER"), unusable, unusable, spent=(spent := []))
+    assert outcome == Refused("summary_rejected", 2)
+    assert spent == [USAGE, USAGE]
 
 
 async def test_a_failed_call_is_repeated_once_and_its_reported_usage_counts():
-    reported = Usage(input=70, calls=1)
-    outcome, requests = await run(job(), [UsageSeen(reported), OVERLOADED], say("Good."))
-    assert outcome == Summary("Good.", (reported, USAGE), 2, None)
+    reported, spent = Usage(input=70, calls=1), []
+    outcome, requests = await run(job(), [UsageSeen(reported), OVERLOADED], say("Good."), spent=spent)
+    assert outcome == Summary("Good.", 2, None)
+    assert spent == [reported, USAGE]
     assert requests[0] == requests[1]
 
 
 async def test_attempts_inside_the_provider_that_reported_usage_count_too():
-    first = Usage(input=70, calls=1)
-    outcome, _ = await run(job(), [UsageSeen(first), UsageSeen(USAGE), say("Good.")])
-    assert outcome.usage == (first, USAGE)
+    first, spent = Usage(input=70, calls=1), []
+    await run(job(), [UsageSeen(first), UsageSeen(USAGE), say("Good.")], spent=spent)
+    assert spent == [first, USAGE]
 
 
 async def test_after_the_first_request_only_steps_follow_and_the_summarizer_fails():
     outcome, requests = await run(job(steps(40)), OVERLOADED, OVERLOADED)
-    assert outcome == Refused("summary_failed", (), 2)
+    assert outcome == Refused("summary_failed", 2)
     assert all("Build the parser." in prompt(request) for request in requests)
     assert "Step 40." in prompt(requests[0])
 
 
 async def test_a_stream_without_an_answer_is_a_failure():
-    outcome, _ = await run(job(), [UsageSeen(USAGE)], [])
-    assert outcome == Refused("summary_failed", (USAGE,), 2)
+    outcome, _ = await run(job(), [UsageSeen(USAGE)], [], spent=(spent := []))
+    assert outcome == Refused("summary_failed", 2)
+    assert spent == [USAGE]
 
 
 async def test_a_small_summarizer_reads_in_chunks_and_folds_them():
@@ -172,7 +175,7 @@ async def test_what_no_call_had_room_for_is_told():
 async def test_a_retry_within_the_last_of_five_calls_is_not_made():
     chunks = [say("Part.")] * 4
     outcome, requests = await run(job(steps(900, size=1900), window=16_384), *chunks, say(" "))
-    assert outcome == Refused("summary_rejected", (USAGE,) * 5, 5)
+    assert outcome == Refused("summary_rejected", 5)
     assert len(requests) == MAX_CALLS
 
 
@@ -213,7 +216,7 @@ async def test_no_picture_reaches_the_summarizer():
 
 async def test_rows_without_anything_to_read_make_no_call():
     outcome, requests = await run(job([row(1, "assistant", THOUGHT)]))
-    assert outcome == Refused("summary_failed", (), 0)
+    assert outcome == Refused("summary_failed", 0)
     assert requests == []
 
 
