@@ -52,7 +52,7 @@ TRANSCRIPT = (
         primary key (session_id, seq)
     )
     """,
-    "create index messages_replies on messages (run_id, seq) where role = 'assistant'",
+    "create index messages_replies on messages (session_id, run_id, seq) where role = 'assistant'",
     """
     create table tool_calls (
         session_id text not null,

@@ -17,7 +17,8 @@ from app.storage.rows import (
 )
 from app.storage.steps import write_step
 
-# What a plan looks at, as columns of JSON: one statement in place of four.
+# What a plan looks at, as columns of JSON: one statement in place of four. The newest calls are found by their own key:
+# a look for the newest assistant row sorted all of a long session until the table was analysed.
 _FOUND = f"""
     run.*,
     (select row_to_json(s) from (select {SESSION_COLUMNS} from sessions where id = run.session_id) s) as session,
@@ -28,8 +29,7 @@ _FOUND = f"""
     array(
         select row_to_json(c) from (
             select {CALL_COLUMNS} from tool_calls where session_id = run.session_id and message_seq = (
-                select seq from messages where session_id = run.session_id and role = 'assistant'
-                order by seq desc limit 1
+                select max(message_seq) from tool_calls where session_id = run.session_id
             )
         ) c order by index
     ) as calls
@@ -108,11 +108,13 @@ async def take_over(connection: asyncpg.Connection, owner: str, lease_s: float, 
 async def _write_plan(
     connection: asyncpg.Connection, lease: Lease, row: asyncpg.Record, deaths: int, plan: Plan
 ) -> Taken:
+    tail = [message_of(with_times(message)) for message in reversed(row["tail"])]
+    newest = next((message.seq for message in reversed(tail) if message.role == "assistant"), None)
     beginning = Beginning(
         session=session_of(with_times(row["session"])),
         run=run_of(row),
-        tail=[message_of(with_times(message)) for message in reversed(row["tail"])],
-        calls=[call_of(call) for call in row["calls"]],
+        tail=tail,
+        calls=[call for call in map(call_of, row["calls"]) if call.message_seq == newest],
         deaths=deaths,
     )
     step = plan(beginning)

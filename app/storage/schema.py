@@ -98,7 +98,7 @@ messages = Table(
     _time("created_at"),
     PrimaryKeyConstraint("session_id", "seq"),
     UniqueConstraint("id"),
-    Index("messages_replies", "run_id", "seq", postgresql_where=text("role = 'assistant'")),
+    Index("messages_replies", "session_id", "run_id", "seq", postgresql_where=text("role = 'assistant'")),
 )
 
 tool_calls = Table(

@@ -1,6 +1,7 @@
 """One job plays one recording under one setting; two run at a time, each in a process of its own."""
 
 import asyncio
+import logging
 import multiprocessing
 import os
 import tempfile
@@ -15,7 +16,7 @@ from bench.replay.checks import faults
 from bench.replay.identifiers import Kept, kept
 from bench.replay.play import Played, play
 from bench.replay.prices import Price, price
-from bench.replay.recordings import Message, load, messages_of, recordings
+from bench.replay.recordings import load, messages_of, recordings
 from bench.replay.settings import SETTINGS, Setting
 from bench.sliding import slide
 from tests.postgres import start_test_cluster
@@ -90,6 +91,8 @@ def run_job(setting: Setting, path: Path, database_url: str) -> Outcome:
     for name in list(os.environ):
         if name.startswith("HANGO_") or name.lower().endswith("_proxy"):
             del os.environ[name]
+    # What fails on purpose is warned of.
+    logging.disable(logging.WARNING)
     return asyncio.run(_outcome(setting, path, database_url))
 
 
@@ -105,7 +108,7 @@ async def _outcome(setting: Setting, path: Path, database_url: str) -> Outcome:
         calls=len(main),
         price=price([*main, *summaries]),
         main=price(main),
-        kept=_kept(played),
+        kept=kept(list(messages_of(recording)), main),
         epochs=played.context["epochs"],
         compactions=played.context["compactions"],
         summarizer_calls=len(summaries),
@@ -115,17 +118,7 @@ async def _outcome(setting: Setting, path: Path, database_url: str) -> Outcome:
     )
 
 
-def _kept(played: Played) -> Kept:
-    main = played.accepted("main")
-    return kept(_sent(played), main[-1].body["messages"]) if main else Kept()
-
-
-def _sent(played: Played) -> list[Message]:
-    """The recorded messages before the last call."""
-    return list(messages_of(played.recording))[:-1]
-
-
 async def _slid(played: Played) -> Slid:
     slid = await slide(played.recording, played.setting)
-    left = kept(_sent(played), slid.exchanges[-1].body["messages"])
+    left = kept(list(messages_of(played.recording)), slid.exchanges)
     return Slid(price(slid.exchanges), left, slid.over, slid.unslid >= played.setting.trigger)

@@ -8,11 +8,12 @@ from bench.replay.prices import Price
 
 HEAD = (
     f"{'':<33}{'uncached':>10}{'written':>10}{'read':>11}{'output':>9}{'cost':>11}{'read':>7}{'main':>7}"
-    f"{'epochs':>8}{'summaries':>10}{'ids':>7}{'by use':>8}{'sliding':>12}{'of it':>7}"
+    f"{'epochs':>8}{'summaries':>10}{'ids':>7}{'by use':>8}{'needed':>8}{'sliding':>12}{'of it':>7}{'needed':>8}"
 )
 NOTE = """read: share of all input that the cache gave, of all calls and of the main ones. ids: share of the identifiers
-of evicted text that the last view still shows, each once and by use. sliding: cost of the sliding window; * marks
-recordings where some of its requests were over the window. In the sum: those that pass the trigger, marked +."""
+of evicted text that the last view still shows, each once, by use, and of those that the next answer names, at every
+call. sliding: cost of the sliding window, and its share of needed identifiers; * marks recordings where some of its
+requests were over the window. In the sum: those that pass the trigger, marked +."""
 CHECKS_HEAD = f"{'setting':<16}{'recordings':>11}{'calls':>7}{'faults':>8}{'compactions':>13}{'oversized':>11}{'s':>6}"
 GOALS = {"32k": 0.85, "200k": 0.95}
 
@@ -50,12 +51,14 @@ def _line(label: str, pairs: Sequence[tuple[Outcome, Slid]]) -> str:
     whole = sum((outcome.price for outcome in outcomes), Price())
     main = sum((outcome.main for outcome in outcomes), Price())
     kept = sum((outcome.kept for outcome in outcomes), Kept())
+    left = sum((each.kept for _, each in pairs), Kept())
     over = "*" if any(each.over for _, each in pairs) else " "
     return (
         f"{label[:32]:<33}{whole.uncached:>10}{whole.written:>10}{whole.read:>11}{whole.output:>9}{whole.cost:>11.0f}"
         f"{whole.read_ratio:>7.3f}{main.read_ratio:>7.3f}{_total(outcomes, _epochs):>8}{_total(outcomes, _calls):>10}"
         f"{_share(kept.shown, kept.evicted):>7}{_share(kept.shown_mentions, kept.evicted_mentions):>8}"
-        f"{slid:>11.0f}{over}{whole.cost / slid:>7.2f}"
+        f"{_share(kept.found, kept.needed):>8}{slid:>11.0f}{over}{whole.cost / slid:>7.2f}"
+        f"{_share(left.found, left.needed):>8}"
     )
 
 

@@ -1,12 +1,27 @@
 """A recording made up of all that compaction meets: parallel calls, errors, long arguments, results and pictures, one
 long turn among short ones, a letter of more than one byte in every text."""
 
+import struct
+import zlib
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
-PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXELS = 1096  # each way: what the double charges for a picture is what the API charges for one of this size
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}, "text": {"type": "string"}}}
 TURNS = (2, 3, 24, 0, 6, 1, 8)
+
+
+def picture() -> str:
+    """A white PNG, one bit a pixel, in base64."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    line = b"\0" + b"\xff" * (PIXELS // 8)
+    head = struct.pack(">IIBBBBB", PIXELS, PIXELS, 1, 0, 0, 0, 0)
+    parts = (chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(line * PIXELS)), chunk(b"IEND", b""))
+    return b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(parts)).decode()
 
 
 def made_up() -> dict[str, Any]:
@@ -43,8 +58,8 @@ def _call(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
     if number % 11 == 5:
         content = _lines(number, 200)
     if number % 13 == 6:
-        picture = {"type": "base64", "media_type": "image/png", "data": PICTURE}
-        content = [{"type": "text", "text": f"crate {number}"}, {"type": "image", "source": picture}]
+        source = {"type": "base64", "media_type": "image/png", "data": picture()}
+        content = [{"type": "text", "text": f"crate {number}"}, {"type": "image", "source": source}]
     use = {"id": f"toolu_made_{number:03}", "name": name, "input": given}
     return use, {"tool_use_id": use["id"], "content": content, "is_error": number % 9 == 4}
 
