@@ -11,7 +11,7 @@ from typing import Any
 
 from app import config
 from app.config import Settings
-from app.embedded_postgres.server import start_embedded
+from app.embedded_postgres.server import EmbeddedServer, first_start_fault, start_embedded
 from app.errors import HangoError, StartupError
 from app.logs import configure
 from app.storage.engine import is_ready
@@ -39,19 +39,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def serve() -> int:
     settings = config.load()
     configure(settings.log_level)
-    with _database(settings) as url:
+    with _database(settings) as (url, embedded):
         if not asyncio.run(is_ready(url)):
             _migrate_apart(url)
         from app.main import create_app
         from app.main import serve as serve_app
 
-        serve_app(create_app(settings, url), settings)
+        serve_app(create_app(settings, url, keep_database=embedded.revive if embedded else None), settings)
     return 0
 
 
 def migrate() -> int:
     settings = config.load()
-    with _database(settings) as url:
+    with _database(settings) as (url, _):
         if not asyncio.run(is_ready(url)):
             from app.storage.migrate import upgrade
 
@@ -76,27 +76,34 @@ def _migrate_apart(url: str) -> None:
 
 
 def doctor() -> int:
-    """Changes nothing in the database; starts the embedded one for a moment."""
+    """Changes nothing in the database, and makes none; starts an embedded one that is there for a moment."""
     settings = config.load()
-    from app.main import faults
+    unmade = not settings.database_url and not (settings.data_dir / "postgres").exists()
+    if unmade:
+        fault = first_start_fault(settings.data_dir)
+        problems = [fault] if fault else []
+    else:
+        from app.main import faults
 
-    with _database(settings) as url:
-        problems = asyncio.run(faults(settings, url))
+        with _database(settings) as (url, _):
+            problems = asyncio.run(faults(settings, url))
     if problems:
         raise StartupError("The server cannot start.", problems=problems)
     print(f"hango: settings are fine; provider {settings.provider_name}, model {settings.model_name}")
+    if unmade:
+        print(f"hango: there is no database yet: the first `hango serve` makes one in {settings.data_dir}")
     return 0
 
 
 @contextmanager
-def _database(settings: Settings) -> Iterator[str]:
+def _database(settings: Settings) -> Iterator[tuple[str, EmbeddedServer | None]]:
     """The configured database, or the embedded one for as long as it is needed. From the main thread only."""
     if settings.database_url:
-        yield settings.database_url
+        yield settings.database_url, None
         return
     server = start_embedded(settings.data_dir)
     try:
-        yield server.database_url
+        yield server.database_url, server
     finally:
         server.stop()
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
@@ -72,6 +73,8 @@ class Settings(BaseModel):
     def _check_address(cls, value: str) -> str:
         if value and not value.startswith(("postgresql://", "postgres://", "postgresql+asyncpg://")):
             raise ValueError("must begin with postgresql://")
+        if not _is_readable(value):
+            raise ValueError("no host:port that can be read; in a password write @ : / ? # [ ] as %40 %3A %2F ...")
         return value
 
     @field_validator("model")
@@ -94,7 +97,7 @@ class Settings(BaseModel):
         try:
             self.profiles()
         except ValueError as error:
-            own = str(error).partition(":")[0] in self.model_profiles
+            own = str(error).startswith(tuple(f"{name}{end}" for name in self.model_profiles for end in ":."))
             source = "MODEL_PROFILES" if own else "CONTEXT_TRIGGER_FRAC, CONTEXT_KEEP_FRAC, CONTEXT_MICRO_FRAC"
             raise ValueError(f"{PREFIX}{source}: {error}") from None
 
@@ -124,6 +127,16 @@ class Settings(BaseModel):
         own = self.model_profiles.get(model, self.model_profiles.get(family(model)))
         merged = merge(base, {**{k: v for k, v in general.items() if v is not None}, **(own or {})})
         return replace(merged, known=base.known or own is not None)
+
+
+def _is_readable(address: str) -> bool:
+    """Whether its hosts and ports are ones, `host:port,host:port`; never told with the part that is wrong."""
+    try:
+        hosts = urlsplit(address).netloc.rpartition("@")[2].split(",")
+    except ValueError:
+        return False
+    ports = [host.rpartition("]")[2].partition(":")[2] for host in hosts]
+    return all(not port or (port.isdecimal() and 0 < int(port) < 65536) for port in ports)
 
 
 def default_data_dir(environ: Mapping[str, str]) -> Path:

@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any
@@ -30,7 +30,7 @@ from app.middleware.system_blocks import BASE
 from app.ports import Estimator, FileBackend, Provider, RunStore, Tool
 from app.sessions.profiles import effective_profile
 from app.sessions.service import Sessions
-from app.storage.engine import Pool
+from app.storage.engine import Pool, readable_address
 from app.storage.events import PostgresEvents
 from app.storage.ledger import PostgresLedger
 from app.storage.runs import PostgresRuns
@@ -48,6 +48,8 @@ log = logging.getLogger("hango")
 BYTES_PER_TOKEN = 2.5
 # Streams end at once on a signal; what is left gets this long.
 SHUTDOWN_S = 3
+# Between two looks at the embedded database, and so between two attempts to start it again.
+KEEP_S = 1
 
 
 def create_app(
@@ -56,10 +58,12 @@ def create_app(
     provider: Provider | None = None,
     tools: Sequence[Tool] | None = None,
     ping_s: float = PING_S,
+    keep_database: Callable[[], None] | None = None,
 ) -> FastAPI:
     """The application; its adapters live as long as its lifespan.
 
     `provider` None: the one of the settings. `tools` None: the file tools. `ping_s`: between pings of a silent stream.
+    `keep_database`: called every second on the event loop's thread, to start an embedded database again that has ended.
     """
 
     @asynccontextmanager
@@ -78,11 +82,14 @@ def create_app(
                 await own.close()
 
         await services.turns.start(heartbeat_store)
-        warm_up = asyncio.create_task(_warm_up(model))
+        tasks = [asyncio.create_task(_warm_up(model))]
+        if keep_database is not None:
+            tasks.append(asyncio.create_task(_keep(keep_database)))
         try:
             yield
         finally:
-            warm_up.cancel()
+            for task in tasks:
+                task.cancel()
             await services.turns.stop()
             await model.aclose()
             await pool.close()
@@ -168,8 +175,9 @@ async def faults(settings: Settings, database_url: str) -> list[str]:
     found: list[str] = []
 
     async def reach() -> None:
-        async with pool.connection():
-            pass
+        with readable_address():
+            async with pool.connection():
+                pass
 
     for check in (reach, make_files(settings).check):
         try:
@@ -204,6 +212,12 @@ async def _warm_up(provider: Provider) -> None:
     warm_up = getattr(provider, "warm_up", None)
     if warm_up is not None:
         await warm_up()
+
+
+async def _keep(keep_database: Callable[[], None]) -> None:
+    while True:
+        await asyncio.sleep(KEEP_S)
+        keep_database()
 
 
 def _owner() -> str:
@@ -248,4 +262,4 @@ def _announce(settings: Settings, port: int) -> None:
     place = "" if settings.provider_name == "anthropic" else " (no ANTHROPIC_API_KEY: a small offline agent answers)"
     log.info("provider %s, model %s%s", settings.provider_name, settings.model_name, place)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    log.info("serving on http://%s:%s, API page at /docs", host, port)
+    log.info("serving on http://%s:%s, API page at /docs, process %s", host, port, os.getpid())

@@ -33,6 +33,8 @@ async def compact(turn: Turn, instructions: str) -> Outcome:
     if cut is not None and cut.run_id == turn.run.id:
         return _compacted(cut, cut.tokens_before, cut.tokens_after)  # by an owner that died before it could say so
     request, call = await prepare(turn, Cause.MANUAL, continues=True, instructions=instructions)
+    if not request.messages:
+        return _outcome("nothing_to_compact", call.before, call.before)
     declined: list[str] = []
 
     async def store(request: ModelRequest, call: Call) -> Reply:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from app.agent.turn import Turn
 from app.context.measure import Measured, counted
+from app.context.tool_loop import may_think
 from app.conversation.records import Cause
 from app.conversation.request import ModelRequest
 from app.errors import ProviderFailure
@@ -36,7 +37,9 @@ async def count(turn: Turn, call: Call, request: ModelRequest, measured: Measure
     try:
         async with asyncio.timeout(turn.bench.settings.count_timeout_s):
             # Without `thinking` the provider would leave out the blocks that the request carries.
-            asked = replace(request, thinking=call.thinking if call.capabilities.thinking else None)
+            wanted = call.thinking if call.capabilities.thinking else None
+            thinks = wanted is not None and may_think(request.messages, wanted)
+            asked = replace(request, thinking=wanted if thinks else None)
             tokens = await turn.bench.provider.count_tokens(asked)  # type: ignore[attr-defined]
     except (ProviderFailure, TimeoutError) as error:
         log.warning("tokens not counted: %s", type(error).__name__, extra={"session": call.session_id})

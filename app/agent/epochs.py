@@ -7,10 +7,10 @@ from opentelemetry import trace
 
 from app import telemetry
 from app.agent.turn import Turn
-from app.context.measure import drop_anchor
+from app.context.measure import RATIO_LEAST, RATIO_MOST, drop_anchor
 from app.context.shape import shape_contents
 from app.conversation.events import EventType, NewEvent
-from app.conversation.records import UNCOUNTED, Cause, Cut, Epoch, Preamble, Record, Shaping, Tier
+from app.conversation.records import UNCOUNTED, Cause, Cut, Epoch, Memo, Preamble, Record, Shaping, Tier
 from app.conversation.request import ModelRequest
 from app.conversation.run import Step
 from app.conversation.usage import Purpose, Usage, UsageByPurpose, add_usage
@@ -23,7 +23,7 @@ async def store_epoch(turn: Turn, request: ModelRequest, call: Call) -> None:
     """Before the request leaves. Declined tiers and the summarizer's usage are stored whatever came of the epoch."""
     epoch = _epoch(turn, request, call)
     counted = epoch is not None and epoch.cause not in UNCOUNTED
-    memo = drop_anchor(call.draft.memo) if counted else call.draft.memo
+    memo = _measured_anew(call) if counted else call.draft.memo
     if epoch is not None and epoch.preamble is not None:
         memo = replace(memo, announced="")
     records = epoch.records if epoch else ()
@@ -40,6 +40,13 @@ async def store_epoch(turn: Turn, request: ModelRequest, call: Call) -> None:
     call.draft.memo = turn.book.ledger.memo
     if epoch is not None:
         _tell(turn, call, epoch)
+
+
+def _measured_anew(call: Call) -> Memo:
+    """After an epoch: no anchor and no declined check, which were of another view. The ratio becomes that of the whole
+    request, so that the next measure goes on where `tokens_after` ends: the one before was of what is added to it."""
+    ratio = min(RATIO_MOST, max(RATIO_LEAST, call.before / max(1, call.estimated)))
+    return replace(drop_anchor(call.draft.memo), declined_at=0, ratio=ratio)
 
 
 def _epoch(turn: Turn, request: ModelRequest, call: Call) -> Epoch | None:

@@ -10,14 +10,16 @@ from app.agent.overflow_ladder import Ladder
 from app.agent.turn import Turn
 from app.context.measure import counted, learn_overflow
 from app.context.overflow import classify
+from app.context.pins import newest_request
 from app.conversation.events import EventType, NewEvent
+from app.conversation.model_profile import MIN_WINDOW
 from app.conversation.records import Cause, Memo, Tier
 from app.conversation.run import Step
 from app.errors import ProviderFailure, RunFailed, ViewInvalid
 
 log = logging.getLogger(__name__)
 
-NAMES_A_MESSAGE = re.compile(r"\bmessages\.\d")
+NAMED = re.compile(r"\bmessages\.(\d+)(?:\.content\.(\d+))?")
 
 
 async def take_back(turn: Turn, reason: str) -> None:
@@ -43,15 +45,27 @@ async def after_failure(turn: Turn, ladder: Ladder, attempt: Attempt, failure: P
     """Raises what ends the run: the failure itself, or an overflow with the numbers."""
     if failure.code == "context_overflow":
         following = await _after_overflow(turn, ladder, attempt, failure)
-    elif failure.code == "provider_rejected" and NAMES_A_MESSAGE.search(failure.detail):
+    elif failure.code == "provider_rejected" and (named := NAMED.search(failure.detail)):
         log.error("the provider refused a request: %s", failure.detail, extra={"run": turn.run.id})
-        following = ladder.after_rejection()
+        following = None if _is_newest(attempt, int(named[1]), int(named[2] or 0)) else ladder.after_rejection()
     else:
         following = ladder.after_cut() if failure.transient else None
     if following is None:
         raise _final(attempt, failure)
     log.warning("another attempt at a model call", extra={"run": turn.run.id, "code": failure.code})
     return following
+
+
+def _is_newest(attempt: Attempt, message: int, block: int) -> bool:
+    """Whether what was refused is of the newest request or what came after it, which a repair would keep. Rows of
+    failed turns stand before it in the same message; those a repair removes."""
+    assert attempt.call is not None
+    assert attempt.request is not None
+    last, rows = attempt.request.messages[-1], attempt.call.rows
+    newest = newest_request(rows) or 0
+    kept = sum(len(row.content) for row in rows if row.role == "user" and row.agent_visible and row.seq >= newest)
+    at_end = last.role == "user" and message == len(attempt.request.messages) - 1
+    return at_end and block >= len(last.content) - kept
 
 
 async def _after_overflow(turn: Turn, ladder: Ladder, attempt: Attempt, failure: ProviderFailure) -> Ladder | None:
@@ -78,7 +92,7 @@ def _taught(turn: Turn, attempt: Attempt, failure: ProviderFailure) -> Memo:
     if reply is None or not reply.usage.total_input:
         return learn_overflow(memo, failure.detail, estimated)
     if reply.stop_reason == "model_context_window_exceeded":
-        memo = replace(memo, learned_window=reply.usage.total_input + reply.usage.output)
+        memo = replace(memo, learned_window=max(MIN_WINDOW, reply.usage.total_input + reply.usage.output))
     return counted(replace(memo, anchor=None), reply.usage.total_input, estimated, turn.log.rows[-1].seq)
 
 

@@ -13,9 +13,12 @@ from app.agent.preparing import added, prepare
 from app.agent.replies import calls_of, minted
 from app.agent.results import completed_event
 from app.agent.turn import Turn
+from app.context.cuts import newest_cut
+from app.context.epoch import gain_is_enough
 from app.context.markers import sentinel
 from app.context.measure import learn
 from app.conversation.events import EventType, NewEvent
+from app.conversation.records import Cause
 from app.conversation.reply import BlockOpened, Delta, Reply, UsageSeen
 from app.conversation.request import ModelRequest
 from app.conversation.run import CallState, NewMessage, Step
@@ -45,7 +48,7 @@ async def _try(turn: Turn, ladder: Ladder, continues: bool, attempt: Attempt) ->
     message_id = turn.bench.ids.new("msg")
     try:
         reply = await _through_chain(turn, ladder, continues, message_id, attempt)
-        if _does_not_fit(reply, attempt):
+        if _does_not_fit(reply, attempt, ladder):
             attempt.reply = reply
             raise ProviderFailure(
                 "context_overflow", "The answer does not fit the window.", transient=False, status=200
@@ -62,12 +65,29 @@ async def _try(turn: Turn, ladder: Ladder, continues: bool, attempt: Attempt) ->
     return reply
 
 
-def _does_not_fit(reply: Reply, attempt: Attempt) -> bool:
-    """The window ended the answer: by its own stop reason, or because max_tokens had been clamped to what was left."""
+def _does_not_fit(reply: Reply, attempt: Attempt, ladder: Ladder) -> bool:
+    """The window ended the answer: by its own stop reason, or because max_tokens had been clamped to what was left.
+
+    An answer that a clamp cut stands where a smaller view would hardly leave it more.
+    """
     assert attempt.call is not None
     assert attempt.request is not None
-    clamped = attempt.request.max_tokens < attempt.call.budget.max_tokens
-    return reply.stop_reason == "model_context_window_exceeded" or (clamped and reply.stop_reason == "max_tokens")
+    budget = attempt.call.budget
+    if reply.stop_reason != "max_tokens":
+        return reply.stop_reason == "model_context_window_exceeded"
+    clamped = attempt.request.max_tokens < min(budget.max_tokens, budget.real_window // 2)
+    return clamped and ladder.after_overflow("tokens") is not None and _has_room(attempt.call)
+
+
+def _has_room(call: Call) -> bool:
+    """Whether leaving out all that may leave the view would be worth an epoch."""
+    rows, floor = call.shown(), call.drafted().kept_from_seq
+    cut = newest_cut(rows, floor)
+    if cut is None:
+        return False
+    pinned = call.pins(cut)
+    freed = sum(size for seq, size in call.sizes(rows).items() if floor <= seq < cut and seq not in pinned)
+    return gain_is_enough(freed, 0, call.budget, Cause.OVERFLOW)
 
 
 async def _through_chain(turn: Turn, ladder: Ladder, continues: bool, message_id: str, attempt: Attempt) -> Reply:

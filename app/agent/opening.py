@@ -9,6 +9,7 @@ from app.agent.turn import Workbench
 from app.context.apply import usable_ledger
 from app.context.estimate_cache import CachedEstimator
 from app.context.ledger import preamble_key, read_ledger
+from app.context.measure import drop_anchor
 from app.conversation.messages import StoredMessage
 from app.conversation.model_profile import ModelProfile
 from app.conversation.records import Ledger
@@ -23,8 +24,11 @@ async def open_book(bench: Workbench, run: Run) -> tuple[Book, Sequence[StoredMe
     newest, sources = await bench.ledgers.read(run.session_id)
     ledger, ignored = read_ledger(newest, sources)
     ledger, rows, unusable = await load_view(bench, run.session_id, ledger)
+    faults = (*ignored, *unusable)
+    if faults:
+        ledger = replace(ledger, memo=drop_anchor(ledger.memo))
     book = Book(_for_model(ledger, run.model), run.id, run.state)
-    for fault in (*ignored, *unusable):
+    for fault in faults:
         log.error("record ignored: %s", fault, extra={"session": run.session_id})
         book.ignored.append(fault)
     return book, rows
@@ -35,7 +39,7 @@ def _for_model(ledger: Ledger, model: str) -> Ledger:
     sent = ledger.preamble
     if sent is None or preamble_key(model, sent.system[: sent.stable], sent.tools) == sent.key:
         return ledger
-    return replace(ledger, memo=replace(ledger.memo, anchor=None, learned_window=None))
+    return replace(ledger, memo=replace(drop_anchor(ledger.memo), learned_window=None, declined_at=0))
 
 
 async def load_view(

@@ -12,6 +12,7 @@ from app.agent.turn import Turn
 from app.context.elide import plan_offload
 from app.context.epoch import decide
 from app.context.measure import BOUND_WHOLE, Measured, measure
+from app.context.pins import newest_request
 from app.context.shape import shape_rows
 from app.conversation.messages import Message, StoredMessage
 from app.conversation.model_profile import WORKING_WINDOW
@@ -112,10 +113,15 @@ def _log_unknown(known: set[str], model: str) -> None:
 
 
 def _check_possible(call: Call, request: ModelRequest) -> None:
-    """Raises RunFailed when preamble and unread request are over the real window: no tier could change that."""
+    """Raises RunFailed when preamble and unread request are over the real window: no tier could change that.
+
+    Requests before it that no answer followed are unread too, but those can leave the view.
+    """
     fixed = call.scaled(call.desk.sizes.request(replace(request, messages=())))
-    unread = [block for row in _unsent(call.rows) if row.role == "user" for block in row.content]
-    newest = call.scaled(call.desk.sizes.blocks(tuple(block for block in unread if block["type"] != "tool_result")))
+    unsent = _unsent(call.rows)
+    seq = newest_request(unsent)
+    unread = [block for row in unsent if row.seq == seq for block in row.content if block["type"] != "tool_result"]
+    newest = call.scaled(call.desk.sizes.blocks(tuple(unread)))
     if (fixed + newest) * (1 - BOUND_WHOLE) > call.budget.real_window:
         raise RunFailed(
             "context_overflow",

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import replace
+from typing import Literal
 
 from app.agent import signals
 from app.agent.results import done, done_step, results_message
@@ -61,11 +62,18 @@ async def _store(turn: Turn, call: ToolCall, result: ToolResult) -> None:
 
 
 async def _run(turn: Turn, call: ToolCall, use: Block) -> ToolResult:
-    request = ToolRequest(turn.session.id, turn.run.id, call.tool_use_id, call.name, use["input"], turn.book.tool_asked)
+    asked = turn.book.tool_asked or _asked_beside(turn, call)
+    request = ToolRequest(turn.session.id, turn.run.id, call.tool_use_id, call.name, use["input"], asked)
     with signals.tool_span(call) as span:
         result = await _result(turn, request)
         signals.record_tool(span, result)
     return replace(result, content=clean_json(result.content))
+
+
+def _asked_beside(turn: Turn, call: ToolCall) -> Literal["", "asked"]:
+    """Calls of one batch run at once: what one asks for is not stored yet when the next begins."""
+    earlier = (other for other in turn.log.calls if other.index < call.index and other.name == call.name)
+    return "" if all(other.is_error for other in earlier) else "asked"
 
 
 async def _result(turn: Turn, request: ToolRequest) -> ToolResult:

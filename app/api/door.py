@@ -103,7 +103,7 @@ def _check_local(headers: Mapping[str, str]) -> None:
 
 def _host_name(host: str) -> str | None:
     try:
-        return urlsplit(f"//{host}").hostname
+        return (urlsplit(f"//{host}").hostname or "").removesuffix(".")  # a fully qualified name ends with a dot
     except ValueError:  # brackets that hold no IPv6 address
         return None
 

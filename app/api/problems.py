@@ -23,6 +23,7 @@ _CODES = {
 # How pydantic marks the members of a union inside a place: no part of the client's own names.
 _UNION_MEMBER = re.compile(r"(constrained-|nullable\[|function-|union\[|is-instance)?(str|list|dict|int)\b.*")
 MAX_NAME = 64
+MAX_ERRORS = 20  # that a document lists
 
 
 class ProblemResponse(JsonResponse):
@@ -59,17 +60,23 @@ async def _known(request: Request, error: Exception) -> ProblemResponse:
 
 async def _schema(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, RequestValidationError)
-    found = [{"field": _field(item["loc"]), "rule": str(item["msg"])} for item in error.errors()]
+    found = [(item["loc"][0], _place(item["loc"]), _rule(item)) for item in error.errors()]
     # Each member of a union complains: those that came further know what was meant.
-    errors = [item for item in found if not any(other["field"].startswith(f"{item['field']}.") for other in found)]
-    kind = InvalidPayload if any(item["loc"][0] == "body" for item in error.errors()) else InvalidRequest
-    return problem(kind(f"{errors[0]['field']}: {errors[0]['rule']}", errors=errors))
+    parents = {place[:length] for _, place, _ in found for length in range(1, len(place))}
+    last = [item for item in found if item[1] not in parents]
+    errors = [{"field": ".".join(place) or str(part), "rule": rule} for part, place, rule in last[:MAX_ERRORS]]
+    kind = InvalidPayload if any(part == "body" for part, _, _ in found) else InvalidRequest
+    more = {"more_errors": len(last) - MAX_ERRORS} if len(last) > MAX_ERRORS else {}
+    return problem(kind(f"{errors[0]['field']}: {errors[0]['rule']}", errors=errors, **more))
 
 
-def _field(loc: tuple[int | str, ...]) -> str:
-    """`content.0.type`; `body` for the whole of it. Names come from the client: they are cut."""
-    parts = [str(part)[:MAX_NAME] for part in loc[1:] if isinstance(part, int) or not _UNION_MEMBER.fullmatch(part)]
-    return ".".join(parts) or str(loc[0])
+def _rule(item: dict[str, Any]) -> str:
+    return str(item["msg"]).removeprefix("Value error, ")  # what pydantic puts before a rule of our own
+
+
+def _place(loc: tuple[int | str, ...]) -> tuple[str, ...]:
+    """The parts of `content.0.type`; none for the whole body. Names come from the client: they are cut."""
+    return tuple(str(part)[:MAX_NAME] for part in loc[1:] if isinstance(part, int) or not _UNION_MEMBER.fullmatch(part))
 
 
 async def _framework(request: Request, error: Exception) -> ProblemResponse:

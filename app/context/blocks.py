@@ -96,7 +96,7 @@ def calls_last(content: Content) -> Content:
 
 
 def without_breakpoints(content: Content) -> Content:
-    """Content without `cache_control`, in tool results too: breakpoints are set per request and never stored."""
+    """Content without `cache_control`, in results and documents too: breakpoints are set per request, never stored."""
     return tuple(_without_breakpoint(block) for block in content)
 
 
@@ -104,6 +104,9 @@ def _without_breakpoint(block: Block) -> Block:
     bare: dict[str, Any] = {key: value for key, value in block.items() if key != "cache_control"}
     if parts := _parts(block):
         bare["content"] = list(without_breakpoints(tuple(parts)))
+    source = block.get("source")
+    if isinstance(source, dict):
+        bare["source"] = _without_breakpoint(source)
     return block if bare == block else bare
 
 

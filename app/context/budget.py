@@ -37,13 +37,14 @@ def make_budget(
     thinking: Mapping[str, Any] | None,
     learned_window: int | None = None,
 ) -> Budget:
-    """`max_tokens` None: the profile's default. `learned_window` counts for a model that no table names.
+    """`max_tokens` None: the profile's default. `learned_window`: what an overflow taught; a negative one is a
+    guess, which counts for a model that no table names only.
 
     Raises ValueError when a thinking budget leaves less than half of the profile's working window to the input.
     """
     floor = _floor(profile, thinking)
-    learned = learned_window if learned_window and not profile.known else profile.max_input_tokens
-    real = min(profile.max_input_tokens, learned)
+    learned = learned_window or profile.max_input_tokens
+    real = profile.max_input_tokens if learned < 0 and profile.known else min(profile.max_input_tokens, abs(learned))
     window = min(profile.working_window, real)
     answer = min(max_tokens or profile.default_max_tokens, profile.max_output_tokens)
     reserve = min(max(min(answer, int(RESERVE_FRAC * window)), floor), int(RESERVE_MOST * window))

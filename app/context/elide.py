@@ -87,12 +87,9 @@ def plan_fit(rows: Rows, over: int, window: int, estimate: Estimate, record_id: 
 
 
 def plan_media(rows: Rows, newest_only: bool, record_id: str) -> Shaping | None:
-    """Media older than the newest turn, or (`newest_only`) all but the newest message's."""
+    """Media older than the newest turn, or (`newest_only`) than the newest row."""
     seen = shown(rows)
-    if newest_only:
-        *_, first = takewhile(lambda row: row.role == seen[-1].role, reversed(seen))
-        return _media(seen, first.seq, record_id)
-    return _media(seen, newest_request(rows) or 0, record_id)
+    return _media(seen, seen[-1].seq if newest_only else newest_request(rows) or 0, record_id)
 
 
 def plan_all_media(rows: Rows, record_id: str) -> Shaping | None:

@@ -26,6 +26,8 @@ MESSAGE, TOOL_BLOCK, DEFINITION = 4, 12, 16
 IMAGE, IMAGE_EDGE, PIXELS_PER_TOKEN = 1600, 1568, 750
 # A PDF page costs its text and its picture; about 50 kB of file each.
 PDF_PAGE, PDF_PAGE_BYTES = 2500, 50_000
+# The provider takes 100 pages in a request on a window of 200,000. So many in one file are scans: pictures alone.
+PDF_MOST = 100 * IMAGE
 
 
 class BlockEstimator:
@@ -69,7 +71,7 @@ class BlockEstimator:
             case {"type": "content", "content": content}:
                 return self._result(content)
             case {"type": "base64", "data": str(data)}:
-                return _image(data) if kind == "image" else PDF_PAGE * (1 + len(data) * 3 // 4 // PDF_PAGE_BYTES)
+                return _image(data) if kind == "image" else _pdf(data)
         return IMAGE if kind == "image" else PDF_PAGE
 
 
@@ -98,6 +100,10 @@ def _in_runs(data: bytes) -> int:
         total += end - start
         start = mask.find(_RUN, end)
     return total
+
+
+def _pdf(data: str) -> int:
+    return min(PDF_MOST, PDF_PAGE * (1 + len(data) * 3 // 4 // PDF_PAGE_BYTES))
 
 
 def _image(data: str) -> int:

@@ -63,8 +63,8 @@ def drop_anchor(memo: Memo) -> Memo:
 def learn_overflow(memo: Memo, message: str, estimated: int) -> Memo:
     """The memo after a refusal: no anchor, and the ratio at once what the message says of the `estimated` request.
 
-    `learned_window` is the maximum in the message, else 0.9 of the last accepted request, but at least half of the one
-    refused: a short session may have been given one huge text.
+    `learned_window` is the maximum in the message, else a guess, as a negative number: 0.9 of the last accepted
+    request, but at least half of the one refused, since a short session may have been given one huge text.
     """
     numbers = reported(message)
     if numbers is None:
@@ -78,7 +78,8 @@ def _guess(memo: Memo, estimated: int) -> int | None:
     if memo.anchor is None:
         return memo.learned_window
     guess = max(int(ACCEPTED_FRAC * memo.anchor.tokens), estimated // 2, MIN_WINDOW)
-    return min(guess, memo.learned_window or guess)
+    known = memo.learned_window
+    return -guess if known is None or guess < abs(known) else known
 
 
 def reported(message: str) -> tuple[int, int] | None:
@@ -96,17 +97,16 @@ def _first_number(text: str) -> int | None:
 def _taught(memo: Memo, real: int, whole: int, added: int | None) -> float:
     """Between two anchors what was added teaches; without an anchor the whole request does, the first time at once."""
     if memo.anchor is None or added is None:
-        sample = _clamped(real / max(1, whole))
-        return sample if memo.ratio == UNTAUGHT else _mean(memo.ratio, sample)
+        return _mean(memo.ratio, real / max(1, whole), 1 if memo.ratio == UNTAUGHT else WEIGHT)
     if added <= 0:
         return memo.ratio
     # What frames a message costs the same around a short text, so a small addition says little of a large one.
-    weight = WEIGHT * min(1.0, added / FULL_SAMPLE)
-    return _mean(memo.ratio, _clamped((real - memo.anchor.tokens) / added), weight)
+    return _mean(memo.ratio, (real - memo.anchor.tokens) / added, WEIGHT * min(1.0, added / FULL_SAMPLE))
 
 
-def _mean(ratio: float, sample: float, weight: float = WEIGHT) -> float:
-    return _clamped(ratio + weight * (sample - ratio))
+def _mean(ratio: float, sample: float, weight: float) -> float:
+    """What no text weighs teaches nothing: output that is billed but never comes back as input makes such samples."""
+    return ratio + weight * (sample - ratio) if RATIO_LEAST <= sample <= RATIO_MOST else ratio
 
 
 def _clamped(ratio: float) -> float:

@@ -1,5 +1,7 @@
 """Starts PostgreSQL on a data folder, or attaches to the one that runs there."""
 
+import logging
+import os
 import shutil
 import signal
 import subprocess
@@ -19,6 +21,8 @@ from app.embedded_postgres.socket_folder import make_socket_folder
 from app.embedded_postgres.wait import wait_until
 from app.errors import StartupError
 
+log = logging.getLogger(__name__)
+
 # Recovery after a crash counts into the start; PostgreSQL ends by itself when it cannot start.
 START_TIMEOUT_S = 300
 ATTACH_TIMEOUT_S = 30
@@ -36,12 +40,14 @@ SETTINGS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Launch:
-    """What the process that launched the server holds."""
+    """What the process that launched the server holds. `process` is another one after a revival."""
 
     process: subprocess.Popen[bytes]
     lock: FolderLock
+    layout: Layout
+    settings: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +64,41 @@ class EmbeddedServer:
     def database_url(self) -> str:
         return f"postgresql+asyncpg://postgres@/{DATABASE}?host={self.socket_folder}"
 
+    def revive(self) -> None:
+        """Starts the server again, under the same URL, when it has ended by itself; nothing for an attached one.
+
+        Call it again and again, on the main thread as `start_embedded`. It does not wait for recovery from the WAL.
+        Ending the dead one's orphans blocks for up to two seconds, as a rule for none.
+        """
+        launch = self.launch
+        if launch is None or not launch.lock.held or launch.process.poll() is None:
+            return
+        code = launch.process.returncode
+        try:
+            if major_version(launch.layout.cluster) is None:
+                # A new and empty one would be made otherwise, in silence.
+                raise StartupError(f"{launch.layout.cluster} holds no database any more")
+            launch.process = _spawn(launch.layout, launch.settings)
+        except (StartupError, OSError) as error:
+            log.error("PostgreSQL ended by itself (code %s) and cannot be started again: %s", code, error)
+        else:
+            log.error("PostgreSQL ended by itself (code %s) and was started again; see %s", code, launch.layout.log)
+
     def stop(self) -> None:
         """A fast shutdown: open transactions are rolled back. An attached server runs on."""
         if self.launch is None or not self.launch.lock.held:
             return
         _end(self.launch.process, self.socket_folder)
         self.launch.lock.release()
+
+
+def first_start_fault(data_dir: Path) -> str | None:
+    """Why no data folder can be made there, as far as can be told without making it."""
+    place = data_dir.absolute()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    usable = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+    return None if usable else f"HANGO_DATA_DIR: {data_dir} cannot be made or written to, see {place}"
 
 
 def start_embedded(data_dir: Path, overrides: Mapping[str, str] | None = None) -> EmbeddedServer:
@@ -96,13 +131,23 @@ def _launch(layout: Layout, settings: Mapping[str, str]) -> EmbeddedServer | Non
     if lock is None:
         return None
     try:
-        return EmbeddedServer(layout.socket_folder, Launch(_start(layout, settings), lock))
+        return EmbeddedServer(layout.socket_folder, Launch(_start(layout, settings), lock, layout, settings))
     except BaseException:
         lock.release()
         raise
 
 
 def _start(layout: Layout, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    process = _spawn(layout, settings)
+    try:
+        _await_ready(process, layout)
+    except BaseException:
+        _end(process, layout.socket_folder)
+        raise
+    return process
+
+
+def _spawn(layout: Layout, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
     account, major = choose_account(layout.cluster), major_version(layout.cluster)
     # Failed statements stand in it, with the values of keys.
     layout.log.touch(mode=0o600)
@@ -112,15 +157,9 @@ def _start(layout: Layout, settings: Mapping[str, str]) -> subprocess.Popen[byte
         make_cluster(layout, binaries, account, durable=settings["fsync"] == "on")
     make_socket_folder(layout.socket_folder, account)
     command = [binaries.program("postgres"), *_options(layout, settings)]
-    with layout.log.open("ab") as log:
+    with layout.log.open("ab") as output:
         # SIGINT is PostgreSQL's fast shutdown.
-        process = spawn(account, layout.cluster, command, signal.SIGINT, log, subprocess.DEVNULL)
-    try:
-        _await_ready(process, layout)
-    except BaseException:
-        _end(process, layout.socket_folder)
-        raise
-    return process
+        return spawn(account, layout.cluster, command, signal.SIGINT, output, subprocess.DEVNULL)
 
 
 def _options(layout: Layout, settings: Mapping[str, str]) -> list[str]:

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from app.conversation.virtual_path import Area, check_size, folder_parts
-from app.errors import FileMissing, PathRefused
-from app.filesystem.os_errors import LINK, NO_FILE, NOT_A_FOLDER, NOT_REGULAR
-from app.ports import FileInfo
+from app.errors import Conflict, FileMissing, PathRefused
+from app.filesystem.os_errors import CHANGED, LINK, NO_FILE, NOT_A_FOLDER, NOT_REGULAR
+from app.ports import FileEnd, FileInfo
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a planted FIFO must not hang.
@@ -76,10 +76,12 @@ def read_whole(folder: int, name: str) -> bytes:
         return file.read()
 
 
-def read_end(folder: int, name: str, length: int) -> bytes:
+def read_end(folder: int, name: str, length: int) -> FileEnd:
     with opened(folder, name, os.O_RDONLY) as descriptor, open(descriptor, "rb", closefd=False) as file:
-        file.seek(max(0, os.fstat(descriptor).st_size - length))
-        return file.read(length)
+        start = file.seek(max(0, os.fstat(descriptor).st_size - length))
+        data = file.read(length)
+        # Not the size found before: the file may have grown meanwhile.
+        return FileEnd(data, start + len(data))
 
 
 def replace(incoming: int, folder: int, name: str, data: bytes) -> None:
@@ -109,12 +111,14 @@ def _refuse_special(folder: int, name: str) -> None:
         raise PathRefused(NOT_REGULAR)
 
 
-def append(folder: int, name: str, data: bytes, area: Area) -> None:
-    """Adds `data` at the end, whole or not at all. Raises BodyTooLarge."""
+def append(folder: int, name: str, data: bytes, area: Area, expected_size: int | None) -> None:
+    """Adds `data` at the end, whole or not at all. Raises BodyTooLarge and Conflict."""
     with opened(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
         # Of two appenders the second waits, so that undoing a half append never cuts another's.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         before = os.fstat(descriptor).st_size
+        if expected_size not in (None, before):
+            raise Conflict(CHANGED)
         check_size(area, before + len(data))
         try:
             _write_all(descriptor, data)

@@ -15,7 +15,7 @@ from app.conversation.virtual_path import Area, check_size, folder_parts, parse_
 from app.errors import FileMissing, PathRefused
 from app.filesystem import descent
 from app.filesystem.os_errors import IS_A_FOLDER, public_errors
-from app.ports import FileInfo
+from app.ports import FileEnd, FileInfo
 
 # Holds files being written and folders being deleted. A session's folder never begins with a dot.
 INCOMING = ".incoming"
@@ -59,11 +59,11 @@ class LocalFiles:
 
         return await _in_thread(work)
 
-    async def read_end(self, session_id: str, path: str, length: int) -> bytes:
+    async def read_end(self, session_id: str, path: str, length: int) -> FileEnd:
         area, names = parse_path(path)
         folders, name = _place(session_id, (area, *names))
 
-        def work() -> bytes:
+        def work() -> FileEnd:
             with self._opened(folders, create=False) as folder:
                 return descent.read_end(folder, name, length)
 
@@ -79,12 +79,12 @@ class LocalFiles:
 
         await _in_thread(work)
 
-    async def append(self, session_id: str, path: str, data: bytes) -> None:
+    async def append(self, session_id: str, path: str, data: bytes, expected_size: int | None = None) -> None:
         folders, name, area = _target(session_id, path)
 
         def work() -> None:
             with self._opened(folders, create=True) as folder:
-                descent.append(folder, name, data, area)
+                descent.append(folder, name, data, area, expected_size)
 
         await _in_thread(work)
 

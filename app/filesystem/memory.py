@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from app.conversation.virtual_path import Area, canonical, check_size, folder_parts, parse_path
-from app.errors import FileMissing, PathRefused
-from app.filesystem.os_errors import IS_A_FOLDER, NO_FILE, NOT_A_FOLDER
-from app.ports import FileInfo
+from app.errors import Conflict, FileMissing, PathRefused
+from app.filesystem.os_errors import CHANGED, IS_A_FOLDER, NO_FILE, NOT_A_FOLDER
+from app.ports import FileEnd, FileInfo
 
 
 class MemoryFiles:
@@ -20,15 +20,18 @@ class MemoryFiles:
         except KeyError:
             raise FileMissing(NO_FILE) from None
 
-    async def read_end(self, session_id: str, path: str, length: int) -> bytes:
-        return (await self.read(session_id, path))[-length:]
+    async def read_end(self, session_id: str, path: str, length: int) -> FileEnd:
+        data = await self.read(session_id, path)
+        return FileEnd(data[-length:], len(data))
 
     async def write(self, session_id: str, path: str, data: bytes) -> None:
         self._store(session_id, *parse_path(path), data)
 
-    async def append(self, session_id: str, path: str, data: bytes) -> None:
+    async def append(self, session_id: str, path: str, data: bytes, expected_size: int | None = None) -> None:
         area, names = parse_path(path)
         before = self._sessions.get(session_id, {}).get(canonical(area, names), b"")
+        if expected_size not in (None, len(before)):
+            raise Conflict(CHANGED)
         self._store(session_id, area, names, before + data)
 
     def _store(self, session_id: str, area: Area, names: tuple[str, ...], data: bytes) -> None:

@@ -10,6 +10,7 @@ NO_FILE = "There is no such file."
 NOT_A_FOLDER = "A file stands where the path needs a folder."
 IS_A_FOLDER = "That is a folder, not a file."
 NOT_REGULAR = "That is not a regular file."
+CHANGED = "The file has changed since its end was read."
 LINK = "Symbolic links are not followed."
 
 _REFUSED = {

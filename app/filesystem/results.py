@@ -9,7 +9,7 @@ from app.conversation.run import CallState, ToolCall
 from app.conversation.virtual_path import Area, canonical, folder_parts, parse_path
 from app.errors import FileMissing, PathRefused
 from app.filesystem.os_errors import NO_FILE
-from app.ports import FileBackend, FileInfo, TranscriptStore
+from app.ports import FileBackend, FileEnd, FileInfo, TranscriptStore
 
 RESULT, ARGUMENTS, USER_TEXT = "txt", "args.json", "user.txt"
 # Keeps a made-up name inside the integers of every store.
@@ -41,9 +41,10 @@ class ResultFiles:
             raise FileMissing(NO_FILE)
         return text.encode()
 
-    async def read_end(self, session_id: str, path: str, length: int) -> bytes:
+    async def read_end(self, session_id: str, path: str, length: int) -> FileEnd:
         if parse_path(path)[0] is Area.RESULTS:
-            return (await self.read(session_id, path))[-length:]
+            data = await self.read(session_id, path)
+            return FileEnd(data[-length:], len(data))
         return await self._inner.read_end(session_id, path, length)
 
     async def _render(self, session_id: str, seq: int, index: int, kind: str) -> str | None:
@@ -68,9 +69,9 @@ class ResultFiles:
         _refuse_results(path)
         await self._inner.write(session_id, path, data)
 
-    async def append(self, session_id: str, path: str, data: bytes) -> None:
+    async def append(self, session_id: str, path: str, data: bytes, expected_size: int | None = None) -> None:
         _refuse_results(path)
-        await self._inner.append(session_id, path, data)
+        await self._inner.append(session_id, path, data, expected_size)
 
     async def list(self, session_id: str, path: str) -> Sequence[FileInfo]:
         parts = folder_parts(path)

@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from app.context.archive import Section, Tail, addition, line_ranges, read_tail
 from app.conversation.messages import StoredMessage
 from app.conversation.virtual_path import Area, canonical
-from app.errors import FileMissing
+from app.errors import Conflict, FileMissing, StoreUnavailable
 from app.ports import FileBackend, TranscriptStore
 
 # An end line has some 60 bytes; more is read only where a write broke off, or was not followed by its record.
 FIRST_READ = 4096
 PAGE_ROWS = 500
+# Only a former owner of the run who does not know it yet can come between, once or twice.
+TRIES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,34 +37,45 @@ async def archive(
 ) -> Archived:
     """Makes the file hold every row up to `to_seq`, also what an earlier append failed to write.
 
-    Only the owner of the session's run may call it. Raises StoreUnavailable and PathRefused; then nothing was written.
+    For the owner of the session's run; a former one may still be at it. Raises StoreUnavailable and PathRefused; then
+    nothing was written.
     """
+    for _ in range(TRIES):
+        with suppress(Conflict):
+            return await _archive(files, transcript, session_id, from_seq, to_seq)
+    raise StoreUnavailable("The offload file keeps changing.")
+
+
+async def _archive(
+    files: FileBackend, transcript: TranscriptStore, session_id: str, from_seq: int, to_seq: int
+) -> Archived:
+    """Raises Conflict when somebody else has appended since the end was read; then nothing was written."""
     path = archive_path(session_id)
-    tail = await _read_tail(files, session_id, path, from_seq)
+    tail, size = await _read_tail(files, session_id, path, from_seq)
     known = [section for section in tail.sections if section.last_seq >= from_seq]
     first = known[0].first_seq if known else tail.archived_to + 1
     rows = await _rows(transcript, session_id, first, max(to_seq, tail.archived_to))
     new = [row for row in rows if row.seq > tail.archived_to]
     if new:
         data, sections = await asyncio.to_thread(addition, tail, new, session_id)
-        await files.append(session_id, path, data)
+        await files.append(session_id, path, data, size)
         known += sections
     lines_of_seq = await asyncio.to_thread(_lines, known, rows)
     wanted = {seq: lines for seq, lines in lines_of_seq.items() if from_seq <= seq <= to_seq}
     return Archived(path, _span(known, from_seq, to_seq), wanted)
 
 
-async def _read_tail(files: FileBackend, session_id: str, path: str, from_seq: int) -> Tail:
-    """As much of the end as it takes to know what the file holds from `from_seq` on."""
+async def _read_tail(files: FileBackend, session_id: str, path: str, from_seq: int) -> tuple[Tail, int]:
+    """As much of the end as it takes to know what the file holds from `from_seq` on, and the file's size."""
     length = FIRST_READ
     while True:
         try:
-            data = await files.read_end(session_id, path, length)
+            end = await files.read_end(session_id, path, length)
         except FileMissing:
-            return Tail((), b"")
-        tail = await asyncio.to_thread(read_tail, data)
-        if len(data) < length or (tail.sections and tail.sections[0].first_seq <= from_seq):
-            return tail
+            return Tail((), b""), 0
+        tail = await asyncio.to_thread(read_tail, end.data)
+        if len(end.data) == end.size or (tail.sections and tail.sections[0].first_seq <= from_seq):
+            return tail, end.size
         length *= 8
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from app.context.apply import apply
 from app.context.blocks import media_count
-from app.context.budget import Budget
+from app.context.budget import Budget, clamp_max_tokens
 from app.context.cuts import choose_cut, keep_messages
 from app.context.epoch import freed_by_summary
 from app.context.estimate_cache import CachedEstimator, SizeCache
@@ -101,9 +101,9 @@ class Call:
     """What the middlewares of one model call read.
 
     `rows`: the committed rows that the stored ledger shows. `system` and `tools`: as they would be read afresh.
-    `before` and `estimated`: measure and estimate (tokens) of the request as it stood before any tier. `automatic`:
-    marks and births are on. `bytes_only`: an overflow of the body's size. `ttl`: lifetime of the cache entries that it
-    writes. `continues`: the newest row is an assistant one that a pause_turn left to be continued.
+    `before` and `estimated`: measure and estimate (tokens) of the request before any tier, its preamble as it leaves.
+    `automatic`: marks and births are on. `bytes_only`: an overflow of the body's size. `ttl`: lifetime of the cache
+    entries that it writes. `continues`: the newest row is an assistant one that a pause_turn left to be continued.
     """
 
     session_id: str
@@ -136,6 +136,13 @@ class Call:
     def elides(self) -> bool:
         """Cheap tiers act on what is older than the kept tail: the prefix changes anyway."""
         return self.draft.cause in ELIDING
+
+    @property
+    def must_fit(self) -> bool:
+        """What leaves is made to fit. A compaction by hand sends nothing; where the marks are off an overflow comes
+        first."""
+        forced = self.draft.forced
+        return (self.automatic or forced is not None) and forced is not Cause.MANUAL
 
     def drafted(self) -> Ledger:
         """The ledger as it would be with the draft."""
@@ -201,6 +208,13 @@ class Call:
     def tokens(self, request: ModelRequest) -> int:
         """The measure of the request as the draft has it now."""
         return self.scaled(self.desk.sizes.request(request))
+
+    def repeats(self, request: ModelRequest) -> bool:
+        """What the window refused is about to be sent again: no tier changed it, and the answer is not made smaller."""
+        draft, budget = self.draft, self.budget
+        if draft.forced not in (Cause.OVERFLOW, Cause.TRUNCATE) or draft.cut or draft.elisions or draft.births:
+            return False
+        return self.bytes_only or clamp_max_tokens(budget, self.tokens(request)) in (budget.max_tokens, budget.floor)
 
     def decline(self, tier: Tier, reason: str) -> None:
         self.draft.declined.append((tier, reason))

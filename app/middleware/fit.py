@@ -9,9 +9,7 @@ from app.middleware.chain import Call, Handler
 
 async def fit(request: ModelRequest, call: Call, call_next: Handler) -> Reply:
     over = call.tokens(request) - call.budget.usable
-    # A compaction by hand sends nothing, so nothing has to fit yet.
-    wanted = (call.automatic or call.draft.forced) and call.draft.forced is not Cause.MANUAL
-    if over > 0 and not call.bytes_only and wanted:
+    if over > 0 and not call.bytes_only and call.must_fit:
         shaping = plan_fit(
             call.shown(), call.unscaled(over), call.budget.window, call.estimate, call.desk.ids.new("rec")
         )

@@ -13,6 +13,7 @@ from app.conversation.request import ModelRequest
 from app.errors import PathRefused, RunFailed, StoreUnavailable
 from app.middleware.archive import Archived, archive
 from app.middleware.chain import Call, Handler
+from app.middleware.thinking_policy import must_go
 
 log = logging.getLogger(__name__)
 
@@ -106,24 +107,30 @@ def _verdict(request: ModelRequest, call: Call) -> ModelRequest:
         return request
     if not draft.declined:
         call.decline(Tier.SUMMARIZATION, "gain_too_small")
-    if draft.cause in (Cause.THRESHOLD, Cause.MICRO):
-        draft.memo = declined(draft.memo, Measured(call.before, 0, anchored=True))
     draft.cut = None
     draft.elisions.clear()
+    standing = call.render(call.frozen(request))
+    if draft.cause in (Cause.THRESHOLD, Cause.MICRO):
+        draft.memo = declined(draft.memo, Measured(call.tokens(standing), 0, anchored=True))
     if call.ledger.preamble is None:
         draft.cause = Cause.FIRST
     else:
         draft.cause, draft.stable = None, None
-    return call.render(call.frozen(request))
+    return standing
 
 
 def _check_fits(request: ModelRequest, call: Call) -> None:
-    """Raises RunFailed when even the low end of the measure is over the real window. What fits it is sent; and where
-    the marks are off the provider decides, since its refusal is what begins an epoch."""
-    after = call.tokens(request)
-    sure = (call.automatic or call.draft.forced) and call.draft.forced is not Cause.MANUAL
-    if sure and after * (1 - BOUND_WHOLE) > call.budget.real_window:
+    """Raises RunFailed when even the low end of the measure is over the real window, or nothing is left to change.
+
+    What fits is sent; and where the marks are off the provider decides, since its refusal is what begins an epoch.
+    """
+    over = call.must_fit and call.tokens(request) * (1 - BOUND_WHOLE) > call.budget.real_window
+    if over or _was_refused(request, call):
         raise overflow_failure(request, call)
+
+
+def _was_refused(request: ModelRequest, call: Call) -> bool:
+    return call.repeats(request) and call.frozen(request) == request and not must_go(request, call)
 
 
 def overflow_failure(request: ModelRequest, call: Call) -> RunFailed:

@@ -1,4 +1,9 @@
-"""The messages: the view that the stored ledger gives of the stored rows."""
+"""The messages: the view that the stored ledger gives of the stored rows.
+
+The fixed part was just read, perhaps afresh, so what the tiers take for the size before them is measured here.
+"""
+
+from dataclasses import replace
 
 from app.conversation.reply import Reply
 from app.conversation.request import ModelRequest
@@ -6,4 +11,6 @@ from app.middleware.chain import Call, Handler
 
 
 async def recorded_view(request: ModelRequest, call: Call, call_next: Handler) -> Reply:
-    return await call_next(call.render(request) if not request.messages else request, call)
+    request = request if request.messages else call.render(request)
+    measured = replace(call, before=call.tokens(request), estimated=call.desk.sizes.request(request))
+    return await call_next(request, measured)

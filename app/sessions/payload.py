@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from app.context.block_fields import first_fault
 from app.context.blocks import without_breakpoints
 from app.conversation.clean import clean_json
 from app.conversation.messages import Block, Content, as_content, is_blank
@@ -25,11 +26,10 @@ def invalid(field: str, rule: str) -> InvalidPayload:
 
 def read_system(system: str | Iterable[Block] | None) -> Content:
     """System as text blocks, cleaned, blank ones dropped. Raises InvalidPayload."""
-    blocks = without_breakpoints(tuple(clean_json(block) for block in as_content(system or "")))
-    for index, block in enumerate(blocks):
-        if block.get("type") != "text" or not isinstance(block.get("text"), str):
-            raise invalid(f"system.{index}", "must be a text block")
-    return tuple(block for block in blocks if not is_blank(block))
+    blocks = tuple(clean_json(block) for block in as_content(system or ""))
+    if fault := first_fault(blocks, "system", {"text"}):
+        raise invalid(fault.place, fault.rule)
+    return tuple(block for block in without_breakpoints(blocks) if not is_blank(block))
 
 
 def check_max_tokens(max_tokens: int | None, profile: ModelProfile) -> None:
@@ -51,5 +51,7 @@ def check_thinking(thinking: Mapping[str, Any] | None, max_tokens: int) -> None:
         raise invalid("thinking.display", f"must be one of {', '.join(DISPLAYS)}")
     if kind == "enabled":
         budget = thinking.get("budget_tokens")
+        if max_tokens <= MIN_BUDGET:
+            raise invalid("thinking.budget_tokens", f"needs max_tokens above {MIN_BUDGET}, here it is {max_tokens}")
         if not isinstance(budget, int) or not MIN_BUDGET <= budget < max_tokens:
             raise invalid("thinking.budget_tokens", f"must be {MIN_BUDGET} to {max_tokens - 1}, below max_tokens")

@@ -1,13 +1,13 @@
 """The connection pool: asyncpg's own, without its resets (docs/decisions/0004-storage.md)."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, cast
 
 import asyncpg
 
-from app.errors import StoreUnavailable
+from app.errors import StartupError, StoreUnavailable
 from app.storage.faults import public_errors
 from app.storage.json_text import loads
 from app.storage.revisions import is_current
@@ -91,11 +91,26 @@ class Pool:
             self._pool.terminate()
 
 
+@contextmanager
+def readable_address() -> Iterator[None]:
+    """For the first use of an address. Raises StartupError with the driver's words when it cannot be understood."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        if isinstance(error.__cause__, asyncpg.ClientConfigurationError):
+            raise StartupError(f"HANGO_DATABASE_URL: {error.__cause__}") from None
+        raise
+    except ValueError:
+        # The words may quote a piece of the password.
+        raise StartupError("HANGO_DATABASE_URL: the address cannot be read") from None
+
+
 async def is_ready(database_url: str) -> bool:
-    """Whether the database answers and its schema is at or ahead of this release."""
+    """Whether the database answers and its schema is at or ahead of this release. Raises StartupError."""
     pool = Pool(database_url, 1)
     try:
-        await pool.check()
+        with readable_address():
+            await pool.check()
     except StoreUnavailable:
         return False
     finally:

@@ -1,8 +1,10 @@
 """What a turn must be before anything is stored."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from app.context.block_fields import USER_KINDS, first_fault
 from app.context.blocks import without_breakpoints
 from app.context.budget import make_budget
 from app.conversation.clean import clean_json
@@ -14,7 +16,6 @@ from app.conversation.session import Session
 from app.errors import InputTooLarge, InvalidPayload
 from app.ports import Estimator
 
-USER_BLOCKS = frozenset({"text", "image", "document"})
 # An estimate without an anchor may be this much too high (measured on real sessions): only a sure thing is refused.
 BOUND = 0.15
 
@@ -23,35 +24,24 @@ def accept_input(
     content: str | Sequence[Block], model: str | None, max_tokens: int | None, metadata: dict[str, Any]
 ) -> RunInput:
     """The input, cleaned. Raises InvalidPayload naming the field."""
-    blocks: Content = without_breakpoints(tuple(clean_json(block) for block in as_content(content)))
+    blocks: Content = tuple(clean_json(block) for block in as_content(content))
     if not blocks:
         raise _invalid("content", "must have at least one block")
+    if fault := first_fault(blocks, "content", USER_KINDS):
+        raise _invalid(fault.place, fault.rule)
     for index, block in enumerate(blocks):
-        _check_block(f"content.{index}", block)
-    return RunInput(blocks, model, max_tokens, clean_json(metadata))
-
-
-def _check_block(field: str, block: Block) -> None:
-    kind = block.get("type")
-    if not isinstance(kind, str) or kind not in USER_BLOCKS:
-        raise _invalid(f"{field}.type", f"must be one of {', '.join(sorted(USER_BLOCKS))}")
-    if kind == "text" and not isinstance(block.get("text"), str):
-        raise _invalid(f"{field}.text", "must be a string")
-    if kind != "text" and not isinstance(block.get("source"), dict):
-        raise _invalid(f"{field}.source", "must be an object")
-    if is_blank(block):
-        raise _invalid(f"{field}.text", "must not be empty or white space only")
+        if is_blank(block):
+            raise _invalid(f"content.{index}.text", "must not be empty or white space only")
+    return RunInput(without_breakpoints(blocks), model, max_tokens, clean_json(metadata))
 
 
 def check_size(
-    session: Session, run_input: RunInput, profile: ModelProfile, tools: Sequence[ToolDefinition], estimator: Estimator
+    system: Content, run_input: RunInput, profile: ModelProfile, tools: Sequence[ToolDefinition], estimator: Estimator
 ) -> None:
     """Raises InputTooLarge with the numbers when preamble and input cannot fit the model's real window."""
-    request = ModelRequest(profile.model, 1, session.id, session.system, tuple(tools))
+    request = ModelRequest(profile.model, 1, "", system, tuple(tools))
     fixed = estimator.estimate_request(request)
-    whole = estimator.estimate_request(
-        ModelRequest(profile.model, 1, session.id, session.system, tuple(tools), (Message("user", run_input.content),))
-    )
+    whole = estimator.estimate_request(replace(request, messages=(Message("user", run_input.content),)))
     if whole * (1 - BOUND) > profile.max_input_tokens:
         raise InputTooLarge(
             f"System and tools (about {fixed} tokens) with this input (about {whole - fixed}) can never fit"

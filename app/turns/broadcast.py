@@ -56,7 +56,7 @@ class Broadcast:
 
     @contextmanager
     def subscribe(self, session_id: str, dropped: asyncio.Event) -> Iterator[Subscription]:
-        """`dropped` is set when the reader falls behind, and when the server stops."""
+        """`dropped` is set when the reader falls behind, when the session was deleted, and when the server stops."""
         opened = self._open.get(session_id)
         subscription = Subscription(opened.snapshot() if opened and opened.shown else None, dropped)
         if self._ending:
@@ -102,10 +102,14 @@ class Broadcast:
     def end_all(self) -> None:
         """Ends every stream, later ones at once, so that the server can stop; readers resume elsewhere."""
         self._ending = True
-        for readers in self._subscriptions.values():
-            for reader in readers:
-                reader.dropped.set()
-                reader.offer(0)  # wakes it
+        for session_id in self._subscriptions:
+            self.end(session_id)
+
+    def end(self, session_id: str) -> None:
+        """Ends the session's streams."""
+        for reader in self._subscriptions.get(session_id, ()):
+            reader.dropped.set()
+            reader.offer(0)  # wakes it
 
     def opened(self, message: OpenMessage) -> None:
         self._open[message.session_id] = message

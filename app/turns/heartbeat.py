@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from app.conversation.run import Lease
+from app.errors import StoreUnavailable
 from app.ports import Renewal, RunStore
 
 log = logging.getLogger(__name__)
@@ -47,9 +48,10 @@ class Heartbeat:
         while not self._stop.is_set():
             try:
                 asyncio.run(self._beat())
-            except Exception:
+            except Exception as error:
                 # The database may be restarting; a lease that expires meanwhile is taken over by the sweep.
-                log.warning("lease heartbeat failed", exc_info=True)
+                expected = isinstance(error, StoreUnavailable | TimeoutError)
+                log.warning("lease heartbeat failed: %s", str(error) or "no answer in time", exc_info=not expected)
                 self._stop.wait(self._period_s)
 
     async def _beat(self) -> None:

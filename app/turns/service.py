@@ -79,7 +79,8 @@ class Turns:
         profile = self._profile_of(session, model)
         check_max_tokens(session, run_input.max_tokens, profile)
         check_thinking(session, profile)
-        check_size(session, run_input, profile, self._bench.tools.definitions, self._estimator)
+        system = session.system or self._bench.base_system
+        check_size(system, run_input, profile, self._bench.tools.definitions, self._estimator)
         new = NewRun(self._bench.ids.new("run"), session.id, run_input, model)
         run, events = await self.runs.accept(new, queue, key)
         for event in events:
@@ -92,14 +93,14 @@ class Turns:
         return Follower(self._events, self._broadcast, session_id, after, run_id, until)
 
     async def wait(self, session_id: str, run_id: str) -> Run:
-        """The run once it is neither queued nor running; as it stands when the server stops."""
+        """The run once it is neither queued nor running; as it stands when the server stops. Raises NotFound."""
         while not self._ending:
             try:
                 async for _ in self.follow(session_id, 0, run_id, until=run_id).items(POLL_S):
                     pass
                 break
-            except Dropped:
-                continue  # it fell behind its own run, or the streams were ended
+            except Dropped:  # it fell behind its own run, or the streams were ended
+                await self.runs.get(session_id, run_id)  # the run of a deleted session never ends
         return await self.runs.get(session_id, run_id)
 
     async def cancel(self, session_id: str, run_id: str) -> Run:
@@ -154,8 +155,11 @@ class Turns:
 
     async def _look(self) -> None:
         if sessions := self._broadcast.sessions:
-            for session_id, head in (await self._events.heads(sessions)).items():
+            heads = await self._events.heads(sessions)
+            for session_id, head in heads.items():
                 self._broadcast.nudge(session_id, head)
+            for deleted in set(sessions) - heads.keys():
+                self._broadcast.end(deleted)
 
     @staticmethod
     async def _survive(round_: Coroutine[Any, Any, None]) -> None:

@@ -45,7 +45,7 @@ async def play(recording: Recording, setting: Setting, database_url: str, folder
         run_double(
             window=setting.window,
             bytes_per_token=setting.bytes_per_token,
-            bind_thinking=setting.thinking,
+            bind_thinking=setting.thinking is not None,
             delta_chars=DELTA_CHARS,
         ) as double,
         open_house(
@@ -53,8 +53,8 @@ async def play(recording: Recording, setting: Setting, database_url: str, folder
         ) as house,
     ):
         summarizer = fails_every_second() if setting.failing else extract
-        double.play(recording, thinking=setting.thinking, summarizer=summarizer)
-        options = {"thinking": {"type": "adaptive"}} if setting.thinking else {}
+        double.play(recording, thinking=setting.thinking is not None, summarizer=summarizer)
+        options = {"thinking": setting.thinking} if setting.thinking else {}
         session = await house.open(system=recording["system"], **options)
         turns = await _post_turns(house, session, recording)
         return Played(

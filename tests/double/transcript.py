@@ -44,7 +44,7 @@ class Player:
         if at >= len(self._with):
             return None
         self._played[exchange.user_id] += 1
-        off = (exchange.body.get("thinking") or {}).get("type") == "disabled"
+        off = (exchange.body.get("thinking") or {}).get("type", "disabled") == "disabled"
         return (self._without if off else self._with)[at]
 
 

@@ -9,6 +9,7 @@ from tests.double.steps import say
 from tests.journeys.house import Build, House
 
 BIG = 10**400
+LARGE = {"a": "é" * 40_000}
 DEEP = b'{"metadata":' + b'{"a":' * 200 + b"1" + b"}" * 201
 NOT_JSON = {
     "an open brace": b"{",
@@ -40,8 +41,14 @@ SESSIONS: Sequence[tuple[Any, str, str]] = [
     ({"system": 7}, "invalid_payload", "system"),
     ({"system": []}, "invalid_payload", "system"),
     ({"system": ["text"]}, "invalid_payload", "system.0"),
-    ({"system": [{"type": "image", "source": {}}]}, "invalid_payload", "system.0"),
-    ({"system": [{"type": "text"}]}, "invalid_payload", "system.0"),
+    ({"system": [{"type": "image", "source": {}}]}, "invalid_payload", "system.0.type"),
+    ({"system": [{"type": "text"}]}, "invalid_payload", "system.0.text"),
+    ({"system": [{"type": "text", "text": "x"}] * 10_001}, "invalid_payload", "system"),
+    ({"max_tokens": True}, "invalid_payload", "max_tokens"),
+    ({"context": {"max_input_tokens": True}}, "invalid_payload", "context.max_input_tokens"),
+    ({"metadata": LARGE}, "invalid_payload", "metadata"),
+    ({"messages": [{}] * 100_001}, "invalid_payload", "messages"),
+    ({"messages": [{"role": "user", "content": [7] * 10_001}]}, "invalid_payload", "messages.0.content"),
     ({"max_tokens": 0}, "invalid_payload", "max_tokens"),
     ({"max_tokens": -1}, "invalid_payload", "max_tokens"),
     ({"max_tokens": 1.5}, "invalid_payload", "max_tokens"),
@@ -91,6 +98,10 @@ TURNS: Sequence[tuple[Any, str, str]] = [
     ({"content": [{"type": "image"}]}, "invalid_payload", "content.0.source"),
     ({"content": [{"type": "image", "source": 7}]}, "invalid_payload", "content.0.source"),
     ({"content": [{"type": "document", "source": "x"}]}, "invalid_payload", "content.0.source"),
+    ({"content": [{"type": "text", "text": "x", "foo": 1}]}, "invalid_payload", "content.0.foo"),
+    ({"content": [{"type": "text", "text": "x"}] * 10_001}, "invalid_payload", "content"),
+    ({"content": "x", "metadata": LARGE}, "invalid_payload", "metadata"),
+    ({"content": "x", "max_tokens": True}, "invalid_payload", "max_tokens"),
     ({"content": "x", "max_tokens": 0}, "invalid_payload", "max_tokens"),
     ({"content": "x", "max_tokens": 10**9}, "invalid_payload", "max_tokens"),
     ({"content": "x", "max_tokens": BIG}, "invalid_payload", "max_tokens"),
@@ -168,6 +179,31 @@ async def test_a_turn_that_does_not_fit_its_schema_names_the_field(house: House,
     assert double.requests == []
 
 
+async def test_a_limit_is_named_and_holds_to_the_last_one(house: House):
+    session = await house.open(metadata={"a": "x" * 65_527})
+    answer = await house.http.patch(session, json={"metadata": {"a": "x" * 65_528}})
+    assert document(answer) == (422, "invalid_payload", "metadata")
+    assert answer.json()["errors"][0]["rule"] == "must have at most 65536 bytes as JSON"
+    answer = await house.http.post(f"{session}/turns", json={"content": [7] * 10_001})
+    assert answer.json()["errors"] == [{"field": "content", "rule": "must have at most 10000 blocks"}]
+
+
+async def test_of_many_errors_the_first_are_listed_and_the_rest_is_counted(house: House):
+    answer = await house.http.post("/v1/sessions", json={f"k{number}": 1 for number in range(50)})
+    assert document(answer) == (422, "invalid_payload", "k0")
+    assert (len(answer.json()["errors"]), answer.json()["more_errors"]) == (20, 30)
+
+
+async def test_a_body_of_unknown_fields_alone_is_refused_as_a_whole(build: Build):
+    house = await build()
+    answer = await house.http.post("/v1/sessions", json={f"k{number}": 1 for number in range(100_000)})
+    assert answer.json()["errors"] == [{"field": "body", "rule": "must have at most 64 fields"}]
+    messages = [{"role": "user", "content": "x", "k": 1}] * 50_000
+    answer = await house.http.post("/v1/sessions", json={"messages": messages})
+    assert [error["field"] for error in answer.json()["errors"]] == ["messages.0.k"]
+    assert (await house.get("/v1/sessions"))["data"] == []
+
+
 async def test_every_other_place_is_checked_too(house: House):
     session = await house.open()
     found = []
@@ -213,11 +249,11 @@ async def test_what_can_be_cleaned_is_stored_cleaned(house: House, double: Doubl
     assert opened["system"] == [{"type": "text", "text": "a\ufffdb"}]
     session = f"/v1/sessions/{opened['id']}"
     assert (await house.get(session))["metadata"] == opened["metadata"]
-    posted = '{"content": [{"type": "text", "text": "x\\u0000\\udfff \\\\u0000", "k\\u0000": 1}]}'
-    refused = await house.http.post(f"{session}/turns?wait=true", content=posted)
-    assert refused.json()["status"] == "failed"
+    posted = '{"content": [{"type": "text", "text": "x\\u0000\\udfff \\\\u0000"}]}'
+    run = await house.http.post(f"{session}/turns?wait=true", content=posted)
+    assert run.json()["status"] == "completed"
     first = (await house.messages(session))[0]["content"][0]
-    assert first == {"type": "text", "text": "x\ufffd\ufffd \\u0000", "k\ufffd": 1}
+    assert first == {"type": "text", "text": "x\ufffd\ufffd \\u0000"}
     title = await house.http.patch(session, content='{"title": "a\\u0000\\ud800"}')
     assert title.json()["title"] == "a\ufffd\ufffd"
 

@@ -47,6 +47,19 @@ BAD = {
 }
 
 
+PROFILE = {"HANGO_MODEL_PROFILES": '{"claude-sonnet-4-6": {"trigger_frac": "high"}}'}
+
+
+@pytest.mark.parametrize(
+    ("bad", "name"),
+    [(PROFILE, "HANGO_MODEL_PROFILES"), ({"HANGO_CONTEXT_KEEP_FRAC": "2"}, "HANGO_CONTEXT_TRIGGER_FRAC")],
+)
+async def test_a_bad_mark_blames_the_variable_that_holds_it(environment: dict[str, str], bad: dict, name: str):
+    _, _, err = await run({**environment, **bad}, "doctor")
+    assert err.startswith(f"hango: {name}")
+    assert len(err.splitlines()) == 1
+
+
 @pytest.mark.parametrize("command", ["serve", "doctor"])
 async def test_bad_settings_are_told_in_one_line_each(environment: dict[str, str], command: str):
     status, out, err = await run({**environment, **BAD}, command)
@@ -80,6 +93,37 @@ async def test_without_its_database_it_does_not_start(environment: dict[str, str
     status, _, err = await run({**environment, **nobody}, "serve")
     assert (status, len(err.splitlines())) == (2, 1)
     assert err.startswith("hango: ")
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate", "doctor"])
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("localhost:abc/x", "no host:port"),
+        ("[::1/x", "no host:port"),
+        ("localhost:70000/x", "no host:port"),
+        ("localhost/x?sslmode=maybe", "`sslmode` parameter must be one of"),
+        ("?host=localhost&port=many", "the address cannot be read"),
+    ],
+)
+async def test_an_address_that_cannot_be_read_names_its_variable_and_no_password(
+    environment: dict[str, str], command: str, address: str, told: str
+):
+    status, out, err = await run({**environment, "HANGO_DATABASE_URL": f"postgresql://u:s3cret@{address}"}, command)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert err.startswith(f"hango: HANGO_DATABASE_URL: {told}")
+    assert "s3cret" not in err
+
+
+async def test_the_doctor_makes_no_database_and_says_who_will(tmp_path: Path):
+    status, out, err = await run({"HANGO_DATA_DIR": str(tmp_path / "none/yet")}, "doctor")
+    assert (status, err) == (0, "")
+    assert f"the first `hango serve` makes one in {tmp_path / 'none/yet'}" in out
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    status, out, err = await run({"HANGO_DATA_DIR": str(tmp_path / "file/data")}, "doctor")
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert err.startswith("hango: HANGO_DATA_DIR: ")
 
 
 async def test_a_taken_port_is_told_in_one_line(environment: dict[str, str]):

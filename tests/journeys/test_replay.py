@@ -8,14 +8,14 @@ import pytest
 from bench.replay.checks import faults
 from bench.replay.play import play
 from bench.replay.recordings import load, recordings
-from bench.replay.settings import SETTINGS, Setting
+from bench.replay.settings import ADAPTIVE, SETTINGS, Setting
 from tests.journeys.made_up import made_up
 
 WINDOW = 10_000
 SMALL = (
     Setting("plain", WINDOW),
     Setting("dense", WINDOW * 2, bytes_per_token=2),
-    Setting("thinking", WINDOW, thinking=True),
+    Setting("thinking", WINDOW, thinking=ADAPTIVE),
     Setting("failing", WINDOW, failing=True),
 )
 SHARED = [

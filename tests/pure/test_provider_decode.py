@@ -98,7 +98,20 @@ def test_a_call_without_arguments_is_an_empty_object():
     assert answer.broken == {}
 
 
-@pytest.mark.parametrize("arguments", ['{"path": "a', "[1]", '"a"', "null", '{"n": NaN}', '{"a":' * 5000, '{"a": 1} x'])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"path": "a',
+        "[1]",
+        '"a"',
+        "null",
+        '{"n": NaN}',
+        '{"a":' * 5000,
+        '{"a": 1} x',
+        '{"n": 1e400}',
+        '{"n": [-1e999]}',
+    ],
+)
 def test_arguments_that_are_no_object_are_broken(arguments):
     answer = reply(
         start(), text(0, "a"), closed(0), tool(1, arguments), closed(1), tool(2, "{}"), closed(2), end("tool_use")
@@ -134,8 +147,25 @@ def test_thinking_is_kept_with_its_signature_and_dropped_without():
     assert reply(start(), whole, end()).content == ()
 
 
-def test_an_open_text_is_no_block_of_the_reply():
-    assert reply(start(), text(0, "half"), end()).content == ()
+def test_a_text_that_was_shown_and_never_closed_is_stored_as_it_was_shown():
+    items = decode(start(), text(0, "all of ", "it"), end())
+    shown = "".join(item.text for item in items if isinstance(item, Delta))
+    assert items[-1].content == ({"type": "text", "text": shown},)
+
+
+def test_deltas_of_an_unknown_type_change_no_block_of_a_known_one():
+    first = {"type": "thinking", "thinking": "", "signature": ""}
+    items = reply(
+        start(), text(0, "Hi"), delta(0, "future_delta", text="lost", type_hint="x", extra=1), closed(0),
+        opened(1, first), delta(1, "thinking_delta", thinking="Hm."), delta(1, "signature_delta", signature="s"),
+        delta(1, "future_delta", signature="forged"), closed(1),
+        tool(2, "{}"), delta(2, "future_delta", id="other", input={"a": 1}), closed(2), end(),
+    )  # fmt: skip
+    assert items.content == (
+        {"type": "text", "text": "Hi"},
+        {"type": "thinking", "thinking": "Hm.", "signature": "s"},
+        {"type": "tool_use", "id": "toolu_2", "name": "write_file", "input": {}},
+    )
 
 
 def test_what_is_not_known_stays_as_it_came():
@@ -208,6 +238,8 @@ def test_what_came_before_an_error_in_the_same_bytes_is_seen_first():
         b"event: message_delta\ndata: {\n\n",
         b"event: content_block_start\ndata: []\n\n",
         b"data: 7\n\n",
+        end(7),
+        end(["end_turn"]),
         delta(4, "text_delta", text="no such block"),
     ],
 )

@@ -79,7 +79,10 @@ class ReplyDecoder:
 
     def _message_changed(self, data: Mapping[str, Any]) -> Sequence[StreamItem]:
         self._count(data.get("usage"))
-        self._stop_reason = data["delta"].get("stop_reason") or self._stop_reason
+        reason = data["delta"].get("stop_reason")
+        if reason is not None and not isinstance(reason, str):
+            raise TypeError("a stop reason is a string")
+        self._stop_reason = reason or self._stop_reason
         return ()
 
     def _stopped(self, _: Mapping[str, Any]) -> Sequence[StreamItem]:
@@ -87,7 +90,10 @@ class ReplyDecoder:
             raise broken_stream("the stream ended without a stop reason")
         cut = self._stop_reason == "max_tokens"
         for index, block in self._open.items():
-            if block.is_call:
+            if block.is_text:
+                # Its pieces were shown, and the provider says that the message is whole: what is stored is the same.
+                self._closed[index] = block.close()
+            elif block.is_call:
                 self._closed[index] = block.cut(_CUT if cut else "the call was never finished")
         self.done = True
         kept = [(block, reason) for _, (block, reason) in sorted(self._closed.items()) if block is not None]

@@ -19,6 +19,7 @@ _STATUS = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
+_STREAM = "text/event-stream"
 _UNSENDABLE = "The request could not be sent: check ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY."
 
 
@@ -48,8 +49,22 @@ def _lost(name: str) -> ProviderFailure:
     """`name` of the transport's exception: its text may hold an address with a password, or a header."""
     if name in ("UnsupportedProtocol", "LocalProtocolError"):
         return ProviderFailure("provider_rejected", _UNSENDABLE, transient=False)
+    if name == "TooManyRedirects":
+        return _elsewhere("redirects without an end")
     what = "was silent for too long" if name.endswith("Timeout") else "could not be reached, or hung up"
     return ProviderFailure("provider_error", f"The provider {what} ({name}).", transient=True)
+
+
+def check_stream(content_type: str | None) -> None:
+    """Raises ProviderFailure for a page where a stream was asked for: the same address would answer the same again."""
+    kind = (content_type or _STREAM).partition(";")[0].strip().lower()
+    if kind != _STREAM:
+        raise _elsewhere(f"answered {clean_text(kind)[:80]} instead of an event stream", 200)
+
+
+def _elsewhere(what: str, status: int | None = None) -> ProviderFailure:
+    detail = f"The provider {what}: check ANTHROPIC_BASE_URL."
+    return ProviderFailure("provider_error", detail, transient=False, status=status)
 
 
 def wire_failure(kind: object, message: object) -> ProviderFailure:

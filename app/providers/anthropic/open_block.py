@@ -13,6 +13,8 @@ _GROWING: Mapping[str, frozenset[str]] = {
     "thinking": frozenset({"thinking", "signature"}),
     "tool_use": frozenset({"input"}),
 }
+# A delta that is not known may mean anything, so it never changes a block of these types.
+_KNOWN = frozenset({*_GROWING, "redacted_thinking", "server_tool_use"})
 _PIECES: Mapping[str, tuple[DeltaKind, str]] = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
@@ -21,12 +23,16 @@ _PIECES: Mapping[str, tuple[DeltaKind, str]] = {
 
 
 class OpenBlock:
-    """Fields that are not known here stay as they came."""
+    """A block of an unknown type stays as it came and grows by whatever its deltas hold."""
 
     def __init__(self, first: Mapping[str, Any]) -> None:
         self._block = dict(first)
         self._kind: str = self._block["type"]
         self._pieces: dict[DeltaKind, list[str]] = {}
+
+    @property
+    def is_text(self) -> bool:
+        return self._kind == "text"
 
     @property
     def is_call(self) -> bool:
@@ -52,7 +58,9 @@ class OpenBlock:
             return kind, delta[field]
         if delta["type"] == "citations_delta":
             self._grow("citations", [delta["citation"]])
-        else:
+        elif delta["type"] == "signature_delta":
+            self._grow("signature", delta["signature"])
+        elif self._kind not in _KNOWN:
             for name, value in delta.items():
                 if name != "type":
                     self._grow(name, value)

@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from app.providers.anthropic.errors import ConnectionLost
+from app.errors import ProviderFailure
+from app.providers.anthropic.errors import ConnectionLost, check_stream
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -37,7 +38,8 @@ class Transport:
     async def pieces(self, body: bytes) -> AsyncGenerator[bytes, None]:
         """The bytes of one streamed answer; closing it closes the connection.
 
-        Raises the SDK's exceptions for a refusal, ConnectionLost for whatever ends the answer while it is read.
+        Raises the SDK's exceptions for a refusal, ProviderFailure for an answer that is no event stream,
+        ConnectionLost for whatever ends the answer while it is read.
         """
         client = await self.client()
         from anthropic import AsyncStream
@@ -45,9 +47,12 @@ class Transport:
         kind = AsyncStream[object]
         stream = await client.post("/v1/messages", cast_to=object, content=body, stream=True, stream_cls=kind)
         try:
+            check_stream(stream.response.headers.get("content-type"))
             async with aclosing(stream.response.aiter_bytes()) as chunks:
                 async for chunk in chunks:
                     yield chunk
+        except ProviderFailure:
+            raise
         except Exception as error:
             raise ConnectionLost(type(error).__name__) from None
         finally:

@@ -13,6 +13,7 @@ from typing import Any
 
 from app.conversation.messages import Message, text_block
 from app.conversation.model_profile import TABLE
+from app.conversation.records import Ledger
 from app.conversation.reply import Reply
 from app.conversation.request import ModelRequest
 from app.conversation.usage import Usage
@@ -59,7 +60,9 @@ async def usages(stack: Sequence[Middleware], with_clock: bool) -> list[Usage]:
     async with run_double() as double:
         double.default = say("noted")
         provider = AnthropicProvider("any key", double.base_url, SystemClock())
-        call: Any = SimpleNamespace(profile=TABLE[MODEL], capabilities=provider.capabilities)
+        call: Any = SimpleNamespace(
+            profile=TABLE[MODEL], capabilities=provider.capabilities, ttl="5m", drafted=lambda: Ledger()
+        )
 
         async def send(request: ModelRequest, call: Any) -> Reply:
             items = [item async for item in provider.stream(request)]

@@ -108,11 +108,15 @@ def test_a_small_window_without_a_known_output_keeps_a_usable_part():
     assert (budget.reserve, budget.usable, budget.trigger) == (1638, 14_746, 13_926)
 
 
-def test_what_an_overflow_taught_counts_for_an_unknown_model_only():
+def test_a_window_that_an_overflow_named_counts_for_every_model_and_a_guess_for_an_unknown_one_only():
     unknown = resolve("someone-elses-model", TABLE)
     small = make_budget(unknown, None, None, 100_000)
     assert (small.window, small.real_window, small.trigger, small.usable) == (100_000, 100_000, 85_000, 90_000)
-    assert make_budget(replace(unknown, known=True), None, None, 100_000).window == 200_000
+    assert make_budget(unknown, None, None, -100_000) == small
+    known = replace(unknown, known=True)
+    assert make_budget(known, None, None, 100_000) == small
+    assert make_budget(known, None, None, -100_000).window == 200_000
+    assert make_budget(known, None, None, 300_000).real_window == 200_000
 
 
 def test_a_micro_mark_at_the_trigger_is_none_and_below_it_the_warm_mark():

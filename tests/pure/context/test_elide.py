@@ -235,6 +235,11 @@ def test_media_go_by_turn_then_by_message_then_all(end: int, older_turns, older_
     assert "image" not in {block["type"] for r in shown(rows, plans[2]) for block in r.content}
 
 
+def test_of_a_run_of_user_rows_only_the_newest_keeps_its_media():
+    rows = rows_of([user("one", IMAGE), user("two", IMAGE), user("three", IMAGE)])
+    assert plan_media(rows, True, "b").spans == ((1, 2),)
+
+
 def test_without_media_nothing_is_shed():
     rows = long_turn(3)
     assert (plan_media(rows, False, "a"), plan_media(rows, True, "b"), plan_all_media(rows, "c")) == (None,) * 3

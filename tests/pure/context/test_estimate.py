@@ -96,8 +96,14 @@ def test_an_image_costs_by_its_size_and_never_as_text():
     assert tokens({"type": "image", "source": {"type": "url", "url": "https://example.test/a"}}) < 1700
 
 
-def test_a_pdf_costs_by_its_size():
-    pdf = base64.b64encode(bytes(500_000)).decode()
-    block: Block = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": pdf}}
-    assert 2_500 < tokens(block) < 50_000
+def pdf(size: int) -> Block:
+    data = base64.b64encode(bytes(size)).decode()
+    return {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": data}}
+
+
+def test_a_pdf_costs_by_its_size_and_a_scan_no_more_than_a_hundred_pictures():
+    assert 2_500 < tokens(pdf(500_000)) < 50_000
+    sizes = [tokens(pdf(size)) for size in (1, 500_000, 3_100_000, 3_200_000, 8_000_000, 20_000_000)]
+    assert sizes == sorted(sizes)
+    assert 150_000 < sizes[2] < sizes[-1] < 160_100
     assert tokens({"type": "document", "source": {"type": "text", "data": ENGLISH}}) >= ESTIMATOR.estimate(ENGLISH)

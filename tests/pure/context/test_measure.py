@@ -93,6 +93,21 @@ def test_a_request_that_only_lost_blocks_teaches_no_ratio():
     assert learn(memo, Usage(input=800), 700, -50, 6) == Memo(anchor=Anchor(800, 6, 700), ratio=1.2)
 
 
+def test_a_guess_takes_the_place_of_a_larger_window_only():
+    memo = Memo(Anchor(90_000, 7, 80_000), learned_window=50_000)
+    assert learn_overflow(memo, "too long", 9000).learned_window == 50_000
+    assert learn_overflow(replace(memo, learned_window=100_000), "too long", 9000).learned_window == -81_000
+
+
+@pytest.mark.parametrize(("real", "added"), [(90_000, 2000), (101_000, 4000), (110_000, 2000)])
+def test_what_no_text_weighs_teaches_no_ratio(real: int, added: int):
+    """Thinking was billed as output, and the next request is without it."""
+    memo = Memo(Anchor(100_000, 4, 90_000), ratio=1.2)
+    assert learn(memo, Usage(input=real), 90_000, added, 6).ratio == 1.2
+    assert learn(drop_anchor(memo), Usage(input=real), 9 * real, None, 6).ratio == 1.2
+    assert learn(Memo(), Usage(input=9 * real), real, None, 6).ratio == 1.0
+
+
 def test_a_counted_request_is_the_anchor_from_then_on():
     memo = counted(Memo(ratio=1.2), 50_000, 40_000, 12)
     assert memo.anchor == Anchor(50_000, 12, 40_000)
@@ -131,15 +146,15 @@ def test_an_overflow_with_numbers_sets_ratio_and_window_at_once():
 def test_an_overflow_without_numbers_teaches_a_window_below_the_last_accepted_request():
     memo = Memo(Anchor(90_000, 7, 80_000), ratio=1.2)
     taught = learn_overflow(memo, "prompt is too long", 85_000)
-    assert (round(taught.ratio, 6), taught.learned_window, taught.anchor) == (1.8, 81_000, None)
+    assert (round(taught.ratio, 6), taught.learned_window, taught.anchor) == (1.8, -81_000, None)
     again = learn_overflow(replace(taught, anchor=Anchor(70_000, 8, 1)), "prompt is too long", 75_000)
-    assert (again.ratio, again.learned_window) == (RATIO_MOST, 63_000)
-    assert learn_overflow(again, "prompt is too long", 75_000).learned_window == 63_000
+    assert (again.ratio, again.learned_window) == (RATIO_MOST, -63_000)
+    assert learn_overflow(again, "prompt is too long", 75_000).learned_window == -63_000
 
 
 def test_one_huge_text_in_a_short_session_does_not_teach_a_tiny_window():
     taught = learn_overflow(Memo(Anchor(2000, 3, 2000)), "prompt is too long", 300_000)
-    assert taught.learned_window == 150_000
+    assert taught.learned_window == -150_000
 
 
 CHINESE = "构建失败了，因为解析器无法读取设置文件的第二行。" * 3

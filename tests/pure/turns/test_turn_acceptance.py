@@ -7,7 +7,7 @@ import pytest
 from app.context.estimate import HeuristicEstimator
 from app.conversation.messages import text_block
 from app.conversation.model_profile import ModelProfile
-from app.conversation.request import ToolDefinition
+from app.conversation.request import ModelRequest, ToolDefinition
 from app.conversation.run import RunInput
 from app.conversation.session import Session, SessionSettings
 from app.errors import InputTooLarge, InvalidPayload
@@ -38,8 +38,9 @@ def test_a_string_is_one_text_block():
 
 
 def test_input_is_cleaned_with_its_keys_and_metadata():
-    run_input = accept_input([{"type": "text", "text": "a\x00", "k\x00": "\ud800"}], "m", 5, {"a\x00": ["\x00"]})
-    assert run_input.content == ({"type": "text", "text": "a\ufffd", "k\ufffd": "\ufffd"},)
+    cited = {"type": "text", "text": "a\x00", "citations": [{"k\x00": "\ud800"}]}
+    run_input = accept_input([cited], "m", 5, {"a\x00": ["\x00"]})
+    assert run_input.content == ({"type": "text", "text": "a\ufffd", "citations": [{"k\ufffd": "\ufffd"}]},)
     assert (run_input.model, run_input.max_tokens, run_input.metadata) == ("m", 5, {"a\ufffd": ["\ufffd"]})
 
 
@@ -59,6 +60,8 @@ def test_breakpoints_of_the_client_are_not_stored():
         ([{"type": "tool_result", "tool_use_id": "a", "content": "x"}], "content.0.type"),
         ([IMAGE, {"type": "tool_use"}], "content.1.type"),
         ([{"text": "no type"}], "content.0.type"),
+        ([{**text_block("x"), "foo": 1}], "content.0.foo"),
+        ([{**text_block("x"), "content": ["x"]}], "content.0.content"),
     ],
 )
 def test_content_that_no_request_could_carry_is_refused_by_its_field(content, field):
@@ -89,7 +92,7 @@ def test_max_tokens_must_leave_room_over_the_thinking_of_the_session():
 
 def test_an_input_that_can_never_fit_is_refused_with_the_numbers():
     with pytest.raises(InputTooLarge) as refused:
-        check_size(session(), RunInput((text_block("word " * 20_000),)), SMALL, [TOOL], HeuristicEstimator())
+        check_size((), RunInput((text_block("word " * 20_000),)), SMALL, [TOOL], HeuristicEstimator())
     numbers = refused.value.extra
     assert numbers["max_input_tokens"] == 4096
     assert numbers["input_tokens"] > 4096 > numbers["fixed_tokens"] > 0
@@ -100,6 +103,13 @@ def test_an_input_over_the_window_only_by_the_bound_of_the_estimate_is_accepted(
     estimator, edge = HeuristicEstimator(), RunInput((text_block("word " * 3000),))
     estimate = estimator.estimate(edge.content[0]["text"])
     window = ModelProfile("edge", max_input_tokens=int(estimate * 0.9))
-    assert check_size(session(), edge, window, [], estimator) is None
+    assert check_size((), edge, window, [], estimator) is None
     with pytest.raises(InputTooLarge):
-        check_size(session(), edge, ModelProfile("edge", max_input_tokens=int(estimate * 0.8)), [], estimator)
+        check_size((), edge, ModelProfile("edge", max_input_tokens=int(estimate * 0.8)), [], estimator)
+
+
+def test_the_system_counts_in_what_can_fit():
+    estimator, system = HeuristicEstimator(), (text_block("word " * 20_000),)
+    with pytest.raises(InputTooLarge) as refused:
+        check_size(system, RunInput((text_block("hi"),)), SMALL, [], estimator)
+    assert refused.value.extra["fixed_tokens"] == estimator.estimate_request(ModelRequest("small", 1, "", system, ()))

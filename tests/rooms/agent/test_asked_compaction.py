@@ -61,6 +61,13 @@ async def test_a_second_call_before_the_next_step_is_told_that_it_is_asked_for()
     assert len(room.cuts) == 1
 
 
+async def test_of_two_calls_of_one_batch_the_second_is_told_that_it_is_asked_for():
+    room = await talked()
+    await room.say("go", calls(use(ASK, {}, "one"), use("read", {"tokens": 9}), use(ASK, {}, "two")), say("done"))
+    assert answers(room.last) == [ANSWERS[""], ANSWERS["asked"]]
+    assert len(room.cuts) == 1
+
+
 async def test_the_next_turn_may_ask_again():
     room = await talked()
     await room.say("go", ask(), say("done"))
@@ -111,3 +118,11 @@ async def test_it_works_where_the_marks_are_off():
     await room.chat(*[1000] * 8)
     await room.say("go", ask(), say("done"))
     assert [cut["reason"] for cut in room.cuts] == ["tool"]
+
+
+async def test_a_session_without_a_message_has_nothing_to_compact(caplog):
+    room = LongSession()
+    room.session = await room.open("double-1")
+    outcome = await room.turns.compact(room.session, "", None)
+    assert outcome["outcome"] == (await room.turns.foresee(room.session))["outcome"] == "nothing_to_compact"
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

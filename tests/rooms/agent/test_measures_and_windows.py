@@ -6,11 +6,12 @@ import pytest
 
 from app.conversation.events import EventType
 from app.conversation.model_profile import ModelProfile
+from app.conversation.reply import Reply
 from app.conversation.run import RunStatus
 from app.conversation.usage import Usage
 from app.errors import ProviderFailure
 from app.ports import Capabilities
-from app.providers.scripted import say
+from app.providers.scripted import say, use
 from app.tools.registry import Registry
 from tests.rooms.middleware.long_sessions import LongSession, prose, tokens
 from tests.twins import echo, posted
@@ -123,6 +124,52 @@ async def test_tools_that_changed_begin_an_epoch_but_leave_what_was_learned():
     assert room.causes[-1] == "preamble"
     assert [tool.name for tool in room.last.tools] == ["other"]
     assert (room.runs.steps[-2].state["private"]["memo"])["learned_window"] == 12_000
+
+
+async def test_another_model_does_not_inherit_a_declined_check():
+    room = LongSession(tools=[echo("note")])
+    step = Reply(({"type": "text", "text": prose(480)}, use("note", {})), "tool_use", Usage(), {})
+    await room.say(prose(12_700), *[step] * 9, say("done"))
+    assert memo_of(room)["declined_at"] > 17_000
+    room.profile = replace(room.profile, model="larger", max_input_tokens=100_000)
+    await switched(room, "larger")
+    assert memo_of(room)["declined_at"] == 0
+
+
+async def test_every_epoch_ends_a_declined_check():
+    room = LongSession(tools=[echo("note")])
+    step = Reply(({"type": "text", "text": prose(480)}, use("note", {})), "tool_use", Usage(), {})
+    await room.say(prose(12_700), *[step] * 9, say("done"))
+    assert memo_of(room)["declined_at"] > 17_000
+    room.rebuild(tools=Registry([echo("other")]), base_system=({"type": "text", "text": "Short."},))
+    await room.say("go")
+    assert room.causes[-1] == "preamble"
+    assert memo_of(room)["declined_at"] == 0
+
+
+def memo_of(room: LongSession) -> dict:
+    """As it was stored last."""
+    return next(step.state["private"]["memo"] for step in reversed(room.runs.steps) if step.state)
+
+
+class Dense(LongSession):
+    """Its messages cost 1.4 of their estimate, its large preamble what it was estimated at."""
+
+    def _answer(self, request):
+        reply = super()._answer(request)
+        fixed = tokens(replace(request, messages=()))
+        real = fixed + round(1.4 * (tokens(request) - fixed))
+        return replace(reply, usage=replace(reply.usage, input=real)) if isinstance(reply, Reply) else reply
+
+
+async def test_after_an_epoch_the_measure_goes_on_where_the_epoch_left_it():
+    room = Dense(window=40_000)
+    room.rebuild(base_system=({"type": "text", "text": prose(9_000)},))
+    await room.chat(*[1500] * 9)
+    made = await room.turns.compact(room.session, "", None)
+    assert made["outcome"] == "compacted"
+    seen = await room.turns.foresee(room.session)
+    assert seen["tokens_before"] == pytest.approx(made["tokens_after"], abs=2)
 
 
 async def thinking(budget: int) -> LongSession:

@@ -58,7 +58,7 @@ async def test_a_third_overflow_fails_the_run_with_the_numbers_and_the_session_g
     room = await talked()
     run = await room.say("and now?", refused(), refused(), refused())
     assert (run.status, run.error["code"]) == (RunStatus.FAILED, "context_overflow")
-    assert run.error["max_input_tokens"] == 20_000
+    assert run.error["max_input_tokens"] == 12_000  # as the refusals say
     assert run.error["preamble_tokens"] + run.error["message_tokens"] < 20_000
     assert TOO_LONG in run.error["detail"]
     assert len(await room.told(RETRY)) == 2
@@ -137,6 +137,25 @@ async def test_an_answer_that_ends_at_the_max_tokens_asked_for_is_none():
     room = await talked()
     assert (await room.say("and now?", say("as long as you like", "max_tokens"))).stop_reason == "max_tokens"
     assert await room.told(RETRY) == []
+
+
+async def test_an_answer_that_nothing_could_give_more_room_is_kept_as_it_ended():
+    """Output limit and window of one size: whatever is sent, max_tokens is clamped."""
+    room = LongSession(max_output_tokens=20_000)
+    run = await room.say("hi", say("as long as you like", "max_tokens"))
+    assert (run.status, run.stop_reason) == (RunStatus.COMPLETED, "max_tokens")
+    run = await room.say(prose(12_000), say("cut", "max_tokens"))
+    assert (run.status, run.stop_reason) == (RunStatus.COMPLETED, "max_tokens")
+    assert await room.told(RETRY) == []
+    assert room.causes == ["first"]
+
+
+async def test_an_answer_that_a_clamp_still_cuts_in_the_smallest_view_is_kept():
+    room = LongSession(max_output_tokens=20_000)
+    await room.chat(*[1200] * 8)
+    run = await room.say(prose(5_500), *[say("cut", "max_tokens")] * 3)
+    assert (run.status, run.stop_reason) == (RunStatus.COMPLETED, "max_tokens")
+    assert 1 <= len(await room.told(RETRY)) <= 2
 
 
 async def test_a_stream_that_breaks_off_after_a_compaction_is_repeated_with_the_same_record():

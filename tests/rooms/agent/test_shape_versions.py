@@ -9,7 +9,7 @@ from app.conversation.events import EventType
 from app.conversation.messages import tool_results
 from app.middleware import mechanical_truncation
 from app.middleware.summarization import tier
-from tests.rooms.middleware.long_sessions import LongSession, head_of
+from tests.rooms.middleware.long_sessions import LongSession, head_of, tokens
 
 OLD, NEW = "Do not reproduce", "Never copy this"
 
@@ -84,3 +84,13 @@ async def test_records_of_a_release_that_is_gone_are_ignored_with_a_warning(rele
     warnings = [told for told in await room.told(EventType.CONTEXT_WARNING) if told["code"] == "record_ignored"]
     assert [told["numbers"]["records"] for told in warnings] == [1]
     assert [r.levelname for r in caplog.records if "record ignored" in r.message] == ["ERROR"]
+
+
+async def test_a_view_that_shows_again_what_an_ignored_record_hid_is_measured_whole(release, monkeypatch):
+    room = LongSession(window=40_000)
+    release()
+    await room.grow(*[1100] * 32)
+    monkeypatch.undo()
+    room.rebuild()
+    seen = await room.turns.foresee(room.session)
+    assert seen["tokens_before"] > tokens(room.last) + 5_000

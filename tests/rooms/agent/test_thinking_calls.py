@@ -100,9 +100,20 @@ async def test_manual_thinking_pauses_where_its_tool_loop_lost_the_leading_block
     without = [request for request in room.mains if request.thinking is None]
     assert without
     for request in room.mains:
-        newest = next((m for m in reversed(request.messages) if m.role == "assistant"), None)
-        leads = newest is None or newest.content[0]["type"] in ("thinking", "redacted_thinking")
+        first = first_of_the_loop(request.messages)
+        leads = first is None or first.content[0]["type"] in ("thinking", "redacted_thinking")
         assert (request.thinking is None) == (not leads)
+
+
+def first_of_the_loop(messages):
+    """The oldest answer behind the newest user message that is not only results."""
+    first = None
+    for message in reversed(messages):
+        if message.role == "assistant":
+            first = message
+        elif not any(block["type"] == "tool_result" for block in message.content):
+            break
+    return first
 
 
 async def test_thinking_comes_back_with_the_next_request():

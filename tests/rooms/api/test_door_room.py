@@ -80,6 +80,11 @@ async def test_a_foreign_host_is_refused_before_its_body_is_read(door: Door, beh
     assert behind.scopes == []
 
 
+async def test_a_loopback_name_may_be_fully_qualified(door: Door, behind: Behind):
+    await knock(door, piece(b""), headers=[(b"host", b"LocalHost.:8000")])
+    assert len(behind.scopes) == 1
+
+
 async def test_head_reaches_the_application_as_a_get_that_wants_no_stream(door: Door, behind: Behind):
     headers = [(b"host", b"localhost"), (b"accept", b"text/event-stream")]
     await knock(door, piece(b""), method="HEAD", headers=headers)

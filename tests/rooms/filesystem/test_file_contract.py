@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from app.conversation.virtual_path import MAX_WORKSPACE_FILE_BYTES
-from app.errors import BodyTooLarge, FileMissing, PathRefused
+from app.errors import BodyTooLarge, Conflict, FileMissing, PathRefused
+from app.ports import FileEnd
 
 ODD_IDS = ["ses_1", "SES_1", "../../x", "", "/", "\0", "a/b", "\ud800", "x" * 300, ".incoming", "é", "."]
 
@@ -31,11 +32,28 @@ async def test_append_makes_the_file_and_adds_at_its_end(files):
 async def test_the_end_of_a_file_is_read_alone_and_a_shorter_file_whole(files):
     data = bytes(range(256)) * 100
     await files.write("ses_1", "/memory/m", data)
-    assert await files.read_end("ses_1", "/memory/m", 1) == data[-1:]
-    assert await files.read_end("ses_1", "/memory/m", 1000) == data[-1000:]
-    assert await files.read_end("ses_1", "/memory/m", 1_000_000) == data
+    assert await files.read_end("ses_1", "/memory/m", 1) == FileEnd(data[-1:], len(data))
+    assert await files.read_end("ses_1", "/memory/m", 1000) == FileEnd(data[-1000:], len(data))
+    assert await files.read_end("ses_1", "/memory/m", 1_000_000) == FileEnd(data, len(data))
     await files.write("ses_1", "/memory/m", b"")
-    assert await files.read_end("ses_1", "/memory/m", 9) == b""
+    assert await files.read_end("ses_1", "/memory/m", 9) == FileEnd(b"", 0)
+
+
+@pytest.mark.parametrize(("held", "expected"), [(b"", 1), (b"one", 0), (b"one", 2), (b"one", 4)])
+async def test_an_append_to_a_file_of_another_size_than_expected_is_a_conflict(files, held, expected):
+    await files.append("ses_1", "/memory/m", held, 0)
+    with pytest.raises(Conflict):
+        await files.append("ses_1", "/memory/m", b"two", expected)
+    await files.append("ses_1", "/memory/m", b"!", len(held))
+    assert await files.read("ses_1", "/memory/m") == held + b"!"
+
+
+async def test_of_parallel_appends_that_expect_the_same_size_one_arrives(files):
+    lines = [b"%d\n" % number * 1000 for number in range(20)]
+    appends = (files.append("ses_1", "/memory/m", line, 0) for line in lines)
+    failed = [error for error in await asyncio.gather(*appends, return_exceptions=True) if error]
+    assert [type(error) for error in failed] == [Conflict] * 19
+    assert await files.read("ses_1", "/memory/m") in lines
 
 
 async def test_parallel_appends_all_arrive(files):

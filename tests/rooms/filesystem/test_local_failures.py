@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import StoreUnavailable
+from app.errors import Conflict, StoreUnavailable
 from app.filesystem.local import INCOMING, LocalFiles
 from tests.rooms.filesystem.doomed_writer import OLD, PATH
 
@@ -107,15 +107,18 @@ def waits_for(file):
 
 
 @pytest.fixture
-async def held(local, tmp_path):
-    """An append that waits because somebody else is appending: (its task, the other one's file)."""
+async def held(request, local, tmp_path):
+    """An append that waits because somebody else is appending: (its task, the other one's file).
+
+    The parameter is the size that it expects.
+    """
     if sys.platform != "linux":
         pytest.skip("only Linux shows who waits for a lock")
     await local.append("ses_1", PATH, b"one\n")
     file = tmp_path / "files" / "ses_1" / "workspace" / "a"
     with file.open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        task = asyncio.create_task(local.append("ses_1", PATH, b"three\n"))
+        task = asyncio.create_task(local.append("ses_1", PATH, b"three\n", getattr(request, "param", None)))
         while not task.done() and not waits_for(file):
             await asyncio.sleep(0)
         yield task, other
@@ -128,6 +131,17 @@ async def test_an_append_waits_for_another_process_that_appends(local, held):
     other.close()
     await task
     assert await local.read("ses_1", PATH) == b"one\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize("held", [len("one\n")], indirect=True)
+async def test_an_append_that_waited_for_another_process_finds_the_size_changed(local, held):
+    task, other = held
+    assert not task.done()
+    other.write(b"two\n")
+    other.close()
+    with pytest.raises(Conflict):
+        await task
+    assert await local.read("ses_1", PATH) == b"one\ntwo\n"
 
 
 async def test_a_cancelled_caller_goes_on_only_when_its_change_is_over(local, held):

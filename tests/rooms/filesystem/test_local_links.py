@@ -75,7 +75,7 @@ def test_a_name_swapped_for_a_link_after_the_folder_was_opened_does_not_matter(t
     with descent.entered(top, ["real"], create=False) as folder:
         (tmp_path / "real").rename(tmp_path / "old")
         (tmp_path / "real").symlink_to("outside")
-        descent.append(folder, "inner", b"!", Area.WORKSPACE)
+        descent.append(folder, "inner", b"!", Area.WORKSPACE, None)
         assert descent.read_whole(folder, "inner") == b"inside!"
     os.close(top)
     assert (tmp_path / "outside" / "inner").read_bytes() == SECRET

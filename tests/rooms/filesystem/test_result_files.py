@@ -8,9 +8,10 @@ import pytest
 
 from app.conversation.messages import StoredMessage
 from app.conversation.run import CallState, ToolCall
-from app.errors import FileMissing, PathRefused
+from app.errors import Conflict, FileMissing, PathRefused
 from app.filesystem.memory import MemoryFiles
 from app.filesystem.results import ResultFiles, result_name
+from app.ports import FileEnd
 
 PIXEL = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAECAw=="}}
 
@@ -86,8 +87,8 @@ async def test_a_result_is_found_by_its_call_not_by_its_place(results):
 
 async def test_the_end_of_a_rendered_file_and_of_a_stored_one_is_read(results):
     await results.write("ses_1", "/workspace/a", b"stored")
-    assert await results.read_end("ses_1", "/tool_results/000002-00.txt", 3) == b"ne\n"
-    assert await results.read_end("ses_1", "/workspace/a", 3) == b"red"
+    assert await results.read_end("ses_1", "/tool_results/000002-00.txt", 3) == FileEnd(b"ne\n", 4)
+    assert await results.read_end("ses_1", "/workspace/a", 3) == FileEnd(b"red", 6)
 
 
 async def test_a_result_that_is_in_no_row_yet_comes_from_its_call(results):
@@ -158,6 +159,8 @@ async def test_nothing_can_be_written_there(results, path):
 
 async def test_every_other_area_is_the_inner_backend(results):
     await results.append("ses_1", "/conversation_history/ses_1.md", b"x")
+    with pytest.raises(Conflict):
+        await results.append("ses_1", "/conversation_history/ses_1.md", b"y", 0)
     assert await results.read("ses_1", "/conversation_history/ses_1.md") == b"x"
     assert [info.size for info in await results.list("ses_1", "/conversation_history")] == [1]
     await results.delete_session("ses_1")

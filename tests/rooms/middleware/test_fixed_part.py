@@ -1,8 +1,12 @@
 """Sessions whose system and tools nearly fill the window: nothing a summary could help with, and said so."""
 
+import pytest
+
 from app.conversation.events import EventType
 from app.conversation.reply import Reply
+from app.conversation.request import ModelRequest
 from app.conversation.run import RunStatus
+from app.errors import InputTooLarge, ProviderFailure
 from app.providers.scripted import USAGE, say, use
 from tests.rooms.middleware.long_sessions import LongSession, prose, read_all, tokens
 from tests.twins import echo
@@ -12,6 +16,14 @@ def crowded(fixed: int, window: int = 32_768, **fields) -> LongSession:
     room = LongSession(window=window, **fields)
     room.rebuild(base_system=({"type": "text", "text": prose(fixed)},))
     return room
+
+
+def refused_over(window: int):
+    def answer(request: ModelRequest) -> ProviderFailure:
+        detail = f"prompt is too long: {tokens(request)} tokens > {window} maximum"
+        return ProviderFailure("context_overflow", detail, transient=False, status=400)
+
+    return answer
 
 
 async def test_a_fixed_part_over_the_trigger_is_one_warning_and_no_summary():
@@ -45,13 +57,12 @@ async def test_a_long_session_beside_it_goes_on_in_what_is_left():
 
 async def test_what_can_never_fit_is_an_error_with_the_numbers_before_any_model_call():
     room = crowded(39_000)
-    run = await room.say("hello", say("hi"))
-    assert run.status is RunStatus.FAILED
+    with pytest.raises(InputTooLarge) as refused:
+        await room.say("hello", say("hi"))
     assert room.provider.requests == []
-    assert run.error["code"] == "context_overflow"
-    assert abs(run.error["preamble_tokens"] - 39_050) < 100
-    assert run.error["max_input_tokens"] == 32_768
-    assert str(run.error["preamble_tokens"]) in run.error["detail"]
+    assert abs(refused.value.extra["fixed_tokens"] - 39_050) < 100
+    assert refused.value.extra["max_input_tokens"] == 32_768
+    assert str(refused.value.extra["fixed_tokens"]) in refused.value.detail
 
 
 async def test_tools_that_grew_too_large_under_a_live_session_cost_no_summary_either():
@@ -59,8 +70,8 @@ async def test_tools_that_grew_too_large_under_a_live_session_cost_no_summary_ei
     await room.chat(*[2000] * 12)
     calls = len(room.provider.requests)
     room.rebuild(base_system=({"type": "text", "text": prose(39_000)},))
-    run = await room.say("hello", say("hi"))
-    assert (run.status, run.error["code"]) == (RunStatus.FAILED, "context_overflow")
+    with pytest.raises(InputTooLarge):
+        await room.say("hello", say("hi"))
     assert len(room.provider.requests) == calls
 
 
@@ -73,13 +84,15 @@ async def test_an_answer_of_many_results_that_fits_only_as_previews_is_sent():
 
 
 async def test_a_request_that_can_never_fit_costs_no_summary_of_what_came_before():
-    """Accepted, since the system of the server is not the session's own."""
+    """Accepted, since the profile does not know how small the window really is."""
     room = crowded(12_000)
-    await room.chat(*[1500] * 8)
+    await room.chat(*[1500] * 6)
+    await room.say("more", refused_over(20_000), say("ok"))
     calls = len(room.provider.requests)
-    run = await room.say(prose(28_000), say("hi"))
+    run = await room.say(prose(20_000), say("hi"))
     assert (run.status, run.error["code"]) == (RunStatus.FAILED, "context_overflow")
-    assert abs(run.error["newest_tokens"] - 28_000) < 300
+    assert run.error["max_input_tokens"] == 20_000
+    assert abs(run.error["newest_tokens"] - 20_000) < 300
     assert len(room.provider.requests) == calls
 
 
@@ -107,3 +120,23 @@ async def test_a_summary_that_misses_the_target_is_none():
     assert len(room.sums) == 1
     assert [record["tier"] for record in room.cuts] == ["mechanical_truncation"]
     assert [told["reason"] for told in await room.told(EventType.CONTEXT_DECLINED)] == ["summary_rejected"]
+
+
+async def test_a_window_that_is_smaller_than_the_profile_says_is_the_aim_of_every_later_compaction():
+    room = LongSession(window=100_000)
+    await room.chat(*[1500] * 12)
+    await room.say("more", refused_over(16_000), say("ok"))
+    await room.chat(*[1500] * 20)
+    assert [cut["reason"] for cut in room.cuts][:2] == ["overflow", "threshold"]
+    assert all(tokens(request) < 0.85 * 16_000 for request in room.mains[14:])
+
+
+async def test_a_fixed_part_that_grew_counts_in_the_epoch_that_takes_it_up():
+    room = LongSession()
+    await room.chat(*[1500] * 8)
+    room.rebuild(base_system=({"type": "text", "text": prose(5_000)},))
+    await room.say("go")
+    assert room.causes == ["first", "preamble"]
+    [cut] = room.cuts
+    assert 17_000 < cut["tokens_before"] < 18_000
+    assert cut["tokens_after"] == pytest.approx(tokens(room.last), rel=0.1)

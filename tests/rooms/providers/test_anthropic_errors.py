@@ -149,6 +149,22 @@ async def test_a_bad_address_or_key_is_told_at_once(url, key):
     assert (caught.value.code, clock.slept) == ("provider_rejected", [])
 
 
+@pytest.mark.parametrize(
+    ("answer", "status", "told"),
+    [
+        (plain("200 OK", b"<html>", "content-type: text/html; charset=utf-8"), 200, "answered text/html instead of an"),
+        (plain("200 OK", b"{}", "content-type: application/json"), 200, "answered application/json instead of an"),
+        (plain("307 Away", b"", "location: /v1/messages"), None, "redirects without an end"),
+        (plain("302 Found", b""), 302, "answered 302"),
+    ],
+)
+async def test_another_kind_of_server_cannot_heal_and_is_told_at_once(answer, status, told):
+    async with byte_server(lambda _: [answer]) as wire, provider_at(wire.base_url) as (provider, clock):
+        with pytest.raises(ProviderFailure, match=told) as caught:
+            await items(provider)
+    assert (caught.value.transient, caught.value.provider_status, clock.slept) == (False, status, [])
+
+
 async def test_a_key_is_never_in_what_is_told():
     async with room() as (provider, double, _):
         double.script(HttpError(401, f"Incorrect API key provided: {KEY}."))

@@ -69,7 +69,7 @@ async def test_an_unknown_model_is_allowed(sessions):
     [
         ({"max_tokens": 64_001}, "max_tokens", "must be 1 to 64000 for claude-sonnet-4-6"),
         ({"max_tokens": 0}, "max_tokens", "must be 1 to 64000"),
-        ({"system": [{"type": "image", "source": {}}]}, "system.0", "must be a text block"),
+        ({"system": [{"type": "image", "source": {}}]}, "system.0.type", "must be one of text"),
         (
             {"thinking": {"type": "secret"}},
             "thinking.type",
@@ -78,6 +78,12 @@ async def test_an_unknown_model_is_allowed(sessions):
         ({"thinking": {"type": ["enabled"]}}, "thinking.type", "must be one of"),
         ({"thinking": {"type": "disabled", "budget_tokens": 2048}}, "thinking", "may only have type"),
         ({"thinking": {"type": "adaptive", "display": []}}, "thinking.display", "must be one of omitted, summarized"),
+        ({"system": [{**text_block("a"), "foo": 1}]}, "system.0.foo", "a text block has no such field"),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 1024},
+            "thinking.budget_tokens",
+            "needs max_tokens above 1024",
+        ),
         ({"thinking": {"type": "enabled"}}, "thinking.budget_tokens", "must be 1024 to 31999"),
         ({"thinking": {"type": "enabled", "budget_tokens": 1023}}, "thinking.budget_tokens", "must be 1024 to 31999"),
         (
@@ -101,7 +107,7 @@ async def test_an_imported_transcript_is_read_back_equal(sessions):
         user(text_block("look"), image),
         assistant({"type": "thinking", "thinking": "hm", "signature": "none"}, call("t1"), call("t2")),
         user(result_block("t2", [text_block("b"), image], True), result_block("t1", "", False)),
-        assistant(text_block("done"), {"type": "something_new", "data": 1}),
+        assistant(text_block("done"), {"type": "redacted_thinking", "data": "x"}),
         {"role": "user", "content": "thanks"},
         assistant(text_block("bye")),
     ]
@@ -117,10 +123,16 @@ async def test_an_imported_transcript_is_read_back_equal(sessions):
         ([{"role": "user", "content": None}], 0, "content must be a string or a list of blocks"),
         ([user("text")], 0, "content.0: must be an object with a type"),
         ([user({"type": "text", "text": None})], 0, "content.0.text: must be a string"),
+        ([user({**text_block("a"), "foo": 1})], 0, "content.0.foo: a text block has no such field"),
+        ([assistant({"type": "server_tool_use", "id": "a"})], 0, "content.0.type: must be one of document, image"),
         ([user({"type": "image"})], 0, "content.0.source: must be an object"),
         ([user(text_block("a")), assistant({**call("t1"), "input": "{"})], 1, "content.0.input: must be an object"),
         ([user(result_block("t1", 5, False))], 0, "content.0.content: must be a string or a list of blocks"),
-        ([user(result_block("t1", [{"text": "x"}], False))], 0, "content.0.content.0: must be an object with a type"),
+        (
+            [user(result_block("t1", [{"text": "x"}], False))],
+            0,
+            "content.0.content.0.type: must be one of",
+        ),
         ([user(text_block("a")), assistant(call("t1"))], 1, "1 of 1 tool_use ids have no tool_result"),
         ([assistant(text_block("a"))], 0, "the first message must be a user message"),
     ],

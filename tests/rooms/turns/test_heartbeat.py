@@ -87,6 +87,19 @@ async def test_hiccups_of_the_database_are_survived_with_a_new_connection(caplog
     assert "lease heartbeat failed" in caplog.text
 
 
+async def test_a_database_that_is_away_is_one_line_each_time_and_a_bug_is_traced(caplog: pytest.LogCaptureFixture):
+    store = Store(StoreUnavailable("away"), TimeoutError(), ValueError("a bug"))
+    beat = heartbeat(store, [])
+    await store.beaten(4)
+    await stop(beat)
+    told = [(entry.getMessage(), bool(entry.exc_info)) for entry in caplog.records]
+    assert told == [
+        ("lease heartbeat failed: away", False),
+        ("lease heartbeat failed: no answer in time", False),
+        ("lease heartbeat failed: a bug", True),
+    ]
+
+
 async def test_a_database_that_hangs_is_given_up_and_asked_again():
     store = Store(hangs=True)
     beat = heartbeat(store, [])

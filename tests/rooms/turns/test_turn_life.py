@@ -385,3 +385,10 @@ async def test_who_falls_behind_while_waiting_still_gets_the_ended_run(monkeypat
     await gate.reached.wait()
     gate.open.set()
     assert (await waiting).status is RunStatus.COMPLETED
+
+
+async def test_the_base_system_counts_in_what_can_fit():
+    works = Works()
+    bench = replace(works.bench, base_system=(text_block("word " * 1_000_000),))
+    with pytest.raises(InputTooLarge):
+        await works.process(bench=bench).post(await works.open(), posted("hi"), False, None)

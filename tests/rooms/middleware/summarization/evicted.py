@@ -36,17 +36,17 @@ class Disk(MemoryFiles):
     def __post_init__(self):
         super().__init__()
 
-    async def append(self, session_id, path, data):
+    async def append(self, session_id, path, data, expected_size=None):
         if self.full:
             raise StoreUnavailable("The disk of the session files is full.")
-        await super().append(session_id, path, data[: self.killed_after])
+        await super().append(session_id, path, data[: self.killed_after], expected_size)
         if self.killed_after is not None:
             raise KeyboardInterrupt
 
     async def read_end(self, session_id, path, length):
-        data = await super().read_end(session_id, path, length)
-        self.bytes_read += len(data)
-        return data
+        end = await super().read_end(session_id, path, length)
+        self.bytes_read += len(end.data)
+        return end
 
 
 def row(seq, role, *content):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.context.archive import TORN, read_tail
 from app.errors import StoreUnavailable
-from app.middleware.archive import FIRST_READ, archive
+from app.middleware.archive import FIRST_READ, TRIES, archive
 from tests.rooms.middleware.summarization.evicted import PATH, SESSION, Disk, Transcript, steps
 
 ROWS = steps(10)
@@ -109,6 +109,72 @@ async def test_a_torn_section_that_reached_further_than_the_new_cut_is_marked(di
     assert f"\n{TORN}\n" in await text_of(disk)
     assert await seqs_of(disk) == [1, 2, 3, 4, 5]
     assert_lines_are_right(await text_of(disk), archived, 1, 5)
+
+
+def between(disk, *others):
+    """Lets one of `others` work between each read of the file's end and the append that follows it."""
+    append, waiting = disk.append, list(others)
+
+    async def late(*arguments):
+        if waiting:
+            await waiting.pop(0)()
+        await append(*arguments)
+
+    disk.append = late
+
+
+@pytest.mark.parametrize(("stale_to", "new_to"), [(6, 8), (8, 6), (6, 6)])
+@pytest.mark.parametrize("before", [0, 3])
+async def test_a_former_owner_that_appends_late_writes_no_row_twice(disk, transcript, before, stale_to, new_to):
+    if before:
+        await archive(disk, transcript, SESSION, 1, before)
+    told = []
+
+    async def new_owner():
+        told.append(await archive(disk, transcript, SESSION, before + 1, new_to))
+
+    between(disk, new_owner)
+    told.append(await archive(disk, transcript, SESSION, before + 1, stale_to))
+    told.append(await archive(disk, transcript, SESSION, 9, 12))
+    assert await seqs_of(disk) == list(range(1, 13))
+    for archived, to_seq in zip(told[:2], (new_to, stale_to), strict=True):
+        assert_lines_are_right(await text_of(disk), archived, before + 1, to_seq)
+    assert_lines_are_right(await text_of(disk), told[2], 9, 12)
+
+
+@pytest.mark.parametrize("stale_to", [5, 9, 15])
+@pytest.mark.parametrize("killed_after", [1, 40, 600, 3000])
+@pytest.mark.parametrize("before", [0, 3])
+async def test_what_a_former_owner_has_torn_meanwhile_is_completed_or_marked(
+    disk, transcript, before, killed_after, stale_to
+):
+    if before:
+        await archive(disk, transcript, SESSION, 1, before)
+
+    async def killed():
+        disk.killed_after = killed_after
+        with pytest.raises(KeyboardInterrupt):
+            await archive(disk, transcript, SESSION, before + 1, stale_to)
+        disk.killed_after = None
+
+    between(disk, killed)
+    archived = await archive(disk, transcript, SESSION, before + 1, 9)
+    assert_lines_are_right(await text_of(disk), archived, before + 1, 9)
+    archived = await archive(disk, transcript, SESSION, 10, 19)
+    assert_lines_are_right(await text_of(disk), archived, 10, 19)
+    assert await seqs_of(disk) == list(range(1, 20))
+
+
+async def test_a_file_that_never_stays_as_it_was_read_is_given_up(disk, transcript):
+    append = disk.append
+
+    async def grow():
+        await append(SESSION, PATH, b"x")
+
+    between(disk, *[grow] * TRIES)
+    with pytest.raises(StoreUnavailable):
+        await archive(disk, transcript, SESSION, 1, 9)
+    assert await text_of(disk) == "x" * TRIES
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.none() | st.integers(0, 6000)), max_size=6))
