@@ -46,12 +46,16 @@ async def test_a_database_killed_in_the_middle_of_a_turn_comes_back_with_every_r
     double.default = say("after all")
     environment = {
         "HANGO_DATA_DIR": str(data_dir),
-        "HANGO_LEASE_S": "1",
+        "HANGO_LEASE_S": "3",
         "HANGO_MODEL": MODEL,
         "ANTHROPIC_API_KEY": "sk-test",
         "ANTHROPIC_BASE_URL": double.base_url,
     }
-    async with process(environment, "app.cli", "serve") as server, client(server.url) as http:
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        process(environment, "app.cli", "serve") as server,
+        client(server.url) as http,
+    ):
         house = House(http)
         session = await house.open()
         run = (await house.post(session)).json()
@@ -60,12 +64,11 @@ async def test_a_database_killed_in_the_middle_of_a_turn_comes_back_with_every_r
         postmaster = await asyncio.to_thread(read_postmaster, data_dir / "postgres")
         assert postmaster is not None
         os.kill(postmaster.pid, signal.SIGKILL)
-        async with asyncio.timeout(DEADLINE_S):
-            await server.wrote(r"PostgreSQL ended by itself \(code -9\) and was started again")
-            await ready_again(house)
-            hold.release()
-            await ended(house, f"{session}/turns/{run['id']}")
-            assert (await house.turn(session, "again"))["text"] == "after all"
+        await server.wrote(r"PostgreSQL ended by itself \(code -9\) and was started again")
+        await ready_again(house)
+        hold.release()
+        await ended(house, f"{session}/turns/{run['id']}")
+        assert (await house.turn(session, "again"))["text"] == "after all"
         assert (await house.messages(session))[: len(rows)] == rows
         assert (await house.events(session))[: len(log)] == log
         assert await server.terminate() == 0
