@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from app.agent.turn import Turn
 from app.context.measure import Measured, counted
-from app.context.tool_loop import may_think
+from app.context.thinking import may_think
 from app.conversation.records import Cause
 from app.conversation.request import ModelRequest
 from app.errors import ProviderFailure

@@ -6,6 +6,7 @@ from dataclasses import replace
 from app.context.cuts import newest_cut
 from app.context.epoch import declined, gain_is_enough, target_met, truncation_target
 from app.context.measure import BOUND_WHOLE, Measured
+from app.context.thinking import must_go
 from app.context.truncate import choose_truncation
 from app.conversation.records import SHAPE_VERSION, Cause, Cut, Reason, Tier
 from app.conversation.reply import Reply
@@ -13,7 +14,6 @@ from app.conversation.request import ModelRequest
 from app.errors import PathRefused, RunFailed, StoreUnavailable
 from app.middleware.archive import Archived, archive
 from app.middleware.chain import Call, Handler
-from app.middleware.thinking_policy import must_go
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +130,11 @@ def _check_fits(request: ModelRequest, call: Call) -> None:
 
 
 def _was_refused(request: ModelRequest, call: Call) -> bool:
-    return call.repeats(request) and call.frozen(request) == request and not must_go(request, call)
+    return (
+        call.repeats(request)
+        and call.frozen(request) == request
+        and not must_go(request.messages, call.draft.cause, call.profile.thinking_binding)
+    )
 
 
 def overflow_failure(request: ModelRequest, call: Call) -> RunFailed:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.context.tool_loop import begins_without_thinking, may_think
+from app.context.thinking import begins_without_thinking, may_think
 from app.conversation.messages import Message, result_block, text_block
 
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}

@@ -1,10 +1,27 @@
-"""The tool loop that a request continues: the answers whose calls the messages after them answer, up to the newest."""
+"""What may stay of thinking in a view, and whether a call may think at all."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.context.blocks import THINKING
 from app.conversation.messages import Message, tool_results, tool_uses
+from app.conversation.records import Cause
+
+
+def must_go(messages: Sequence[Message], cause: Cause | None, binding: bool) -> bool:
+    """Whether all thinking of the view is left out with this epoch.
+
+    A signature is bound to all that stands before it: once that changes, all kept thinking goes, never one block in the
+    middle (provider's rule). Where nothing was ever sent it is all foreign, bound to what another house sent. A repair
+    leaves it out on every model.
+    """
+    if cause in (None, Cause.BIRTH) or not any(_thinks(message) for message in messages):
+        return False
+    return binding or cause is Cause.REPAIR
+
+
+def _thinks(message: Message) -> bool:
+    return any(block["type"] in THINKING for block in message.content)
 
 
 def may_think(messages: Sequence[Message], thinking: Mapping[str, Any]) -> bool:
