@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.agent.epochs import count_summarizer, store_epoch
+from app.agent.overflow_ladder import Ladder
 from app.agent.preparing import prepare
 from app.agent.turn import Turn
 from app.context.epoch import gain_is_enough
@@ -17,6 +18,7 @@ from app.middleware.chain import Call, compose
 
 log = logging.getLogger(__name__)
 
+BY_HAND = Ladder(Cause.MANUAL, due=True)
 NOTHING = Reply((), "end_turn", Usage(), {})
 OUTCOMES = {
     "nothing_evictable": "nothing_to_compact",
@@ -32,7 +34,7 @@ async def compact(turn: Turn, instructions: str) -> Outcome:
     cut = turn.book.ledger.cut
     if cut is not None and cut.run_id == turn.run.id:
         return _compacted(cut, cut.tokens_before, cut.tokens_after)  # by an owner that died before it could say so
-    request, call = await prepare(turn, Cause.MANUAL, continues=True, instructions=instructions)
+    request, call = await prepare(turn, BY_HAND, continues=True, instructions=instructions)
     if not request.messages:
         return _outcome("nothing_to_compact", call.before, call.before)
     declined: list[str] = []
@@ -57,7 +59,7 @@ async def compact(turn: Turn, instructions: str) -> Outcome:
 
 async def foresee(turn: Turn) -> Outcome:
     """What `compact` would do, without a call and without a write."""
-    _, call = await prepare(turn, Cause.MANUAL, continues=True)
+    _, call = await prepare(turn, BY_HAND, continues=True)
     cut = call.tail(call.shown())
     if cut is None:
         return _outcome("nothing_to_compact", call.before, call.before)

@@ -100,9 +100,9 @@ async def _through_chain(turn: Turn, ladder: Ladder, continues: bool, message_id
             signals.record_reply(turn, reply, span)
         return reply
 
-    request, attempt.call = await prepare(turn, ladder.force, ladder.bytes_only, continues)
+    request, attempt.call = await prepare(turn, ladder, continues)
     if await announce(turn, attempt.call):
-        request, attempt.call = await prepare(turn, ladder.force, ladder.bytes_only, continues)
+        request, attempt.call = await prepare(turn, ladder, continues)
     return await compose(turn.bench.stack, send)(request, attempt.call)
 
 

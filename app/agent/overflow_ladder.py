@@ -15,12 +15,13 @@ MAX_OVERFLOWS = 2
 class Ladder:
     """`rung`: the harshest that was tried, OVERFLOW, TRUNCATE or REPAIR; `due`: the next attempt begins with it.
 
-    `overflows`: refusals by the window. `bytes_only`: the newest was of the body's size.
+    `overflows`: refusals by the window. `overflowed`: the newest refusal was one; `bytes_only`: of the body's size.
     """
 
     rung: Cause | None = None
     due: bool = False
     overflows: int = 0
+    overflowed: bool = False
     bytes_only: bool = False
     repeats: int = 0
 
@@ -34,7 +35,7 @@ class Ladder:
         if self.overflows == MAX_OVERFLOWS or self.rung is Cause.REPAIR:
             return None
         climbed = self._climb(Cause.TRUNCATE if self.rung else Cause.OVERFLOW)
-        return replace(climbed, overflows=self.overflows + 1, bytes_only=kind == "bytes")
+        return replace(climbed, overflows=self.overflows + 1, overflowed=True, bytes_only=kind == "bytes")
 
     def after_invalid(self) -> "Ladder | None":
         """A plan that our validator refused is dropped for a truncation, that for a repair."""
@@ -50,7 +51,7 @@ class Ladder:
         """A stream that broke off after output: the same request again, since its records are stored."""
         if self.repeats == MAX_REPEATS:
             return None
-        return replace(self, due=False, bytes_only=False, repeats=self.repeats + 1)
+        return replace(self, due=False, overflowed=False, bytes_only=False, repeats=self.repeats + 1)
 
     def _climb(self, rung: Cause) -> "Ladder":
-        return replace(self, rung=rung, due=True, bytes_only=False)
+        return replace(self, rung=rung, due=True, overflowed=False, bytes_only=False)

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Literal
 
 from app.agent.counting import count, wants_count
+from app.agent.overflow_ladder import Ladder
 from app.agent.turn import Turn
 from app.context.elide import plan_offload
 from app.context.epoch import decide
@@ -27,11 +28,10 @@ LONG_PAUSE_S = 240.0
 
 
 async def prepare(
-    turn: Turn, force: Cause | None = None, bytes_only: bool = False, continues: bool = False, instructions: str = ""
+    turn: Turn, ladder: Ladder, continues: bool = False, instructions: str = ""
 ) -> tuple[ModelRequest, Call]:
     """The request as it stands and the call that may change it. Raises RunFailed when nothing could make it fit."""
-    forced = force or (Cause.TOOL if turn.book.ledger.force else None)
-    call = _call(turn, continues, instructions, bytes_only, forced)
+    call = _call(turn, ladder, continues, instructions)
     request = _standing(turn, call)
     estimated = turn.desk.sizes.request(request)
     memo = call.draft.memo
@@ -43,12 +43,13 @@ async def prepare(
     call.draft.cause = cause
     call = replace(call, before=measured.tokens, estimated=estimated)
     await _warn(turn, call, request, cause)
-    if force is not Cause.MANUAL:
+    if ladder.force is not Cause.MANUAL:
         _check_possible(call, request)
     return replace(request, system=(), tools=()), call
 
 
-def _call(turn: Turn, continues: bool, instructions: str, bytes_only: bool, forced: Cause | None) -> Call:
+def _call(turn: Turn, ladder: Ladder, continues: bool, instructions: str) -> Call:
+    forced = ladder.force or (Cause.TOOL if turn.book.ledger.force else None)
     ledger = turn.book.ledger
     memo = paused(ledger.memo, turn.bench.clock.now().timestamp())
     capabilities = turn.bench.provider.capabilities
@@ -71,7 +72,8 @@ def _call(turn: Turn, continues: bool, instructions: str, bytes_only: bool, forc
         continues=continues,
         automatic=turn.compaction and not capabilities.manages_context,
         instructions=instructions,
-        bytes_only=bytes_only,
+        overflowed=ladder.overflowed,
+        bytes_only=ladder.bytes_only,
         ttl=_ttl(turn.bench.settings.cache_ttl, memo),
     )
     if call.automatic or forced:

@@ -102,8 +102,9 @@ class Call:
 
     `rows`: the committed rows that the stored ledger shows. `system` and `tools`: as they would be read afresh.
     `before` and `estimated`: measure and estimate (tokens) of the request before any tier, its preamble as it leaves.
-    `automatic`: marks and births are on. `bytes_only`: an overflow of the body's size. `ttl`: lifetime of the cache
-    entries that it writes. `continues`: the newest row is an assistant one that a pause_turn left to be continued.
+    `automatic`: marks and births are on. `overflowed`: the window refused the attempt before; `bytes_only`: by the
+    body's size. `ttl`: lifetime of the cache entries that it writes. `continues`: the newest row is an assistant one
+    that a pause_turn left to be continued.
     """
 
     session_id: str
@@ -124,6 +125,7 @@ class Call:
     continues: bool = False
     automatic: bool = True
     instructions: str = ""
+    overflowed: bool = False
     bytes_only: bool = False
     ttl: Literal["5m", "1h"] = "5m"
 
@@ -212,7 +214,7 @@ class Call:
     def repeats(self, request: ModelRequest) -> bool:
         """What the window refused is about to be sent again: no tier changed it, and the answer is not made smaller."""
         draft, budget = self.draft, self.budget
-        if draft.forced not in (Cause.OVERFLOW, Cause.TRUNCATE) or draft.cut or draft.elisions or draft.births:
+        if not self.overflowed or draft.cut or draft.elisions or draft.births:
             return False
         return self.bytes_only or clamp_max_tokens(budget, self.tokens(request)) in (budget.max_tokens, budget.floor)
 

@@ -82,3 +82,8 @@ def test_nothing_is_tried_after_a_repair_but_the_same_request(moves):
     repaired = [ladder for ladder in climb(*moves) if ladder.rung is Cause.REPAIR]
     assert all(ladder.force in (Cause.REPAIR, None) for ladder in repaired)
     assert sum(ladder.force is Cause.REPAIR for ladder in repaired) <= 1
+
+
+def test_only_the_newest_refusal_tells_whether_the_window_was_too_small():
+    assert [ladder.overflowed for ladder in climb("tokens", "invalid")] == [False, True, False]
+    assert [ladder.overflowed for ladder in climb("rejected")] == [False, False]

@@ -108,4 +108,4 @@ async def test_a_refused_request_that_is_made_of_words_alone_fails_with_its_numb
     ledger = Ledger(preamble=Preamble("key", a_call().system, 1, ()))
     draft = Draft(Cause.TRUNCATE, Memo(), forced=Cause.TRUNCATE)
     with pytest.raises(RunFailed, match="do not fit the window"):
-        await request_of(rows, draft=draft, ledger=ledger)
+        await request_of(rows, draft=draft, ledger=ledger, overflowed=True)
