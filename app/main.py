@@ -28,6 +28,7 @@ from app.filesystem.results import ResultFiles
 from app.middleware.stack import STACK, has_tiers
 from app.middleware.system_blocks import BASE
 from app.ports import Estimator, FileBackend, Provider, RunStore, Tool
+from app.providers.model_limits import ModelLimits
 from app.sessions.profiles import effective_profile
 from app.sessions.service import Sessions
 from app.storage.engine import Pool, readable_address
@@ -111,6 +112,7 @@ def make_services(
     files = ResultFiles(make_files(settings), transcript)
     tools = Registry(_own_tools(files) if own_tools is None else own_tools)
     ledgers = PostgresLedger(pool)
+    models = ModelLimits(settings.profile, provider, settings.count_tokens_timeout_s)
     bench = Workbench(
         provider=provider,
         tools=tools,
@@ -125,10 +127,11 @@ def make_services(
         base_system=(BASE,),
         settings=make_context_settings(settings),
         tiers=has_tiers(STACK),
+        learn=models.learn,
     )
 
     def profile_of(session: Session, model: str) -> ModelProfile:
-        return effective_profile(settings.profile, session, model)
+        return effective_profile(models.profile, session, model)
 
     sessions = Sessions(
         store=PostgresSessions(pool),
@@ -136,7 +139,7 @@ def make_services(
         files=files,
         ids=ids,
         estimator=estimator,
-        profiles=settings.profile,
+        profiles=models.profile,
         base_system=(BASE,),
         tools=tools.definitions,
         ledgers=ledgers,

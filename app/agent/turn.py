@@ -1,6 +1,6 @@
 """What one run's loop works with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -40,6 +40,14 @@ class ContextSettings:
     summarizer: Callable[[ModelProfile], ModelProfile]
 
 
+Learn = Callable[[str], Awaitable[None]]
+"""Makes known what the provider tells of a model that no table names; asks once per model."""
+
+
+async def nothing_to_learn(model: str) -> None:
+    del model
+
+
 @dataclass(frozen=True, slots=True)
 class Workbench:
     """What all runs of a server share. `tiers`: the stack has some; without them no mark begins an epoch.
@@ -62,6 +70,7 @@ class Workbench:
     tiers: bool = True
     volatile: Volatile = nothing_volatile
     unknown_models: set[str] = field(default_factory=set)
+    learn: Learn = nothing_to_learn
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ class Turns:
         Raises InvalidPayload, InputTooLarge, SessionBusy, IdempotencyMismatch.
         """
         model = run_input.model or session.model
+        await self._bench.learn(model)
         profile = self._profile_of(session, model)
         check_max_tokens(session, run_input.max_tokens, profile)
         check_thinking(session, profile)

@@ -40,6 +40,7 @@ async def work_on(
 ) -> None:
     """Raises what only a takeover can mend: LeaseLost, StoreUnavailable."""
     session, run = taken.beginning.session, taken.beginning.run
+    await bench.learn(run.model)
     profile = profile_of(session, run.model)
     book, rows = await open_book(bench, run)
     calls = await bench.transcript.calls(session.id, rows[-1].seq) if unanswered(rows) else ()

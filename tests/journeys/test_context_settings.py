@@ -107,15 +107,15 @@ async def test_the_operators_window_and_marks_are_for_all_sessions(build: Build,
 async def test_a_model_that_only_the_operators_table_names_is_a_known_one(build: Build, double: Double):
     table = {"claude-sonnet-5-5": {"max_input_tokens": 40_000, "context_window_tokens": 24_000}}
     house = await build(double=double, model_profiles=table)
-    warned = []
     for model in ("claude-sonnet-5-5", "claude-opus-5"):
         session = await house.open(model=model)
         double.script(say("ok"))
         await house.turn(session)
-        warned.append([data["code"] for data in told(await house.events(session), "context.warning")])
+        assert told(await house.events(session), "context.warning") == []
         gauge = await house.get(f"{session}/context")
         assert gauge["context_window_tokens"] == (24_000 if model == "claude-sonnet-5-5" else 200_000)
-    assert warned == [[], ["unknown_model"]]
+    asked = [exchange.path for exchange in double.requests if exchange.path.startswith("/v1/models/")]
+    assert asked == ["/v1/models/claude-opus-5"]
 
 
 async def test_without_tables_tiktoken_falls_back_to_the_heuristic(
@@ -168,3 +168,12 @@ async def test_a_small_summarizer_reads_the_evicted_part_in_pieces(build: Build,
     assert 1 < len(calls) <= 5
     assert all(call.input_tokens + call.body["max_tokens"] <= 16_000 for call in calls)
     assert "file 0 line 0" in await offload_file(house, session)
+
+
+async def test_an_unknown_model_has_the_window_that_the_provider_tells(house: House, double: Double):
+    double.script(say("ok"))
+    session = await house.open(model="claude-opus-4-8")
+    assert (await house.turn(session))["status"] == "completed"
+    gauge = await house.get(f"{session}/context")
+    assert (gauge["max_input_tokens"], gauge["context_window_tokens"]) == (1_000_000, 200_000)
+    assert told(await house.events(session), "context.warning") == []
