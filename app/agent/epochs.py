@@ -85,12 +85,23 @@ def _compacted(call: Call, request: ModelRequest, record: Record) -> NewEvent:
         "record_id": record.id,
         "tier": str(record.tier),
         "reason": str(cut.reason) if cut else reason_of(call.draft.cause),
-        "tokens_before": call.before,
+        "tokens_before": call.before + _born_shorter(call, record),
         "tokens_after": cut.tokens_after if cut else call.tokens(request),
         "messages_evicted": cut.evicted if cut else 0,
         "path": cut.path if cut else None,
     }
     return NewEvent(EventType.CONTEXT_COMPACTED, data)
+
+
+def _born_shorter(call: Call, record: Record) -> int:
+    """What results put away at birth would have taken: the call was measured with them shortened already."""
+    if record.tier is not Tier.RESULT_OFFLOAD:
+        return 0
+    assert isinstance(record, Shaping)
+    seqs = {seq for seq, _ in record.blocks}
+    whole = call.sizes([row for row in call.rows if row.seq in seqs])
+    shown = call.sizes([row for row in call.shown() if row.seq in seqs])
+    return sum(whole.values()) - sum(shown.values())
 
 
 def reason_of(cause: Cause | None) -> str:

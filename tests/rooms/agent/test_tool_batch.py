@@ -172,7 +172,7 @@ async def test_a_cancelled_loop_leaves_no_task(blocks):
     await gate.reached.wait()
     work.cancel()
     await ended(work)
-    assert asyncio.all_tasks() == before
+    assert asyncio.all_tasks() <= before  # those of earlier tests may end meanwhile
     thread.set()
     assert {call.state for call in turn.log.calls} == {CallState.STARTED}
     assert list(turn.log.calls) == await works.transcript.calls(turn.session.id, 2)
@@ -214,7 +214,7 @@ async def test_a_write_that_fails_ends_the_batch_and_is_no_result(error):
     before = asyncio.all_tasks()
     with pytest.raises(type(error)):
         await run_loop(turn)
-    assert asyncio.all_tasks() == before
+    assert asyncio.all_tasks() <= before  # those of earlier tests may end meanwhile
     assert await results_of(works, turn) == []
     assert all(call.state is not CallState.DONE for call in turn.log.calls)
 

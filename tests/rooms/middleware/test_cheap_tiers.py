@@ -174,6 +174,9 @@ async def test_a_data_url_is_weighed_as_base64_and_previewed():
     await room.say("look", call("shot", {}), say("done"))
     assert "result_offload" in room.tiers
     assert tokens(room.last) < 4_000
+    [told] = [event.data for event in await room.log(room.session) if event.data.get("tier") == "result_offload"]
+    assert told["tokens_before"] > 800_000
+    assert told["tokens_after"] < 4_000
 
 
 async def test_a_picture_costs_a_flat_sum_and_no_summary():
