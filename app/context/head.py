@@ -22,15 +22,14 @@ def render_head(ledger: Ledger, session_id: str) -> Message | None:
     parts = [
         wording.summary.format(text=_safe(summary.summary, mark)) if summary else "",
         wording.index.format(text=_safe(summary.index, mark)) if summary and summary.index else "",
-        _gap(wording, cut, summary),
+        _gap(wording, cut, ledger.unsummarized_from),
         wording.pinned if cut.pinned_seqs else "",
         _archive(wording, cut, summary),
     ]
     return Message("user", (text_block(wording.head.format(mark=mark, parts="".join(parts))),))
 
 
-def _gap(wording: Wording, cut: Cut, summary: Cut | None) -> str:
-    first = summary.summarized_to_seq + 1 if summary else 1
+def _gap(wording: Wording, cut: Cut, first: int) -> str:
     return wording.gap.format(first=first, last=cut.kept_from_seq - 1) if first < cut.kept_from_seq else ""
 
 

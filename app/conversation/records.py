@@ -189,5 +189,10 @@ class Ledger:
         return self.cut.kept_from_seq if self.cut else 1
 
     @property
+    def unsummarized_from(self) -> int:
+        """The first seq that no summary covers."""
+        return self.summary.summarized_to_seq + 1 if self.summary else 1
+
+    @property
     def pinned_seqs(self) -> tuple[int, ...]:
         return self.cut.pinned_seqs if self.cut else ()

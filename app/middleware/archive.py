@@ -1,6 +1,7 @@
 """Writes evicted rows to the session's offload file: a true append, each row once, whatever broke off before."""
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,8 +9,10 @@ from dataclasses import dataclass
 from app.context.archive import Section, Tail, addition, line_ranges, read_tail
 from app.conversation.messages import StoredMessage
 from app.conversation.virtual_path import Area, canonical
-from app.errors import Conflict, FileMissing, StoreUnavailable
+from app.errors import Conflict, FileMissing, PathRefused, StoreUnavailable
 from app.ports import FileBackend, TranscriptStore
+
+log = logging.getLogger(__name__)
 
 # An end line has some 60 bytes; more is read only where a write broke off, or was not followed by its record.
 FIRST_READ = 4096
@@ -30,6 +33,17 @@ class Archived:
 
 def archive_path(session_id: str) -> str:
     return canonical(Area.HISTORY, (f"{session_id}.md",))
+
+
+async def try_archive(
+    files: FileBackend, transcript: TranscriptStore, session_id: str, from_seq: int, to_seq: int
+) -> Archived | None:
+    """None when the file cannot be written: then no path is promised, and the next compaction writes it too."""
+    try:
+        return await archive(files, transcript, session_id, from_seq, to_seq)
+    except (PathRefused, StoreUnavailable) as error:
+        log.error("evicted rows not written to the offload file", exc_info=error, extra={"session": session_id})
+        return None
 
 
 async def archive(

@@ -1,6 +1,5 @@
 """The last resort, without a model call: the oldest closed batches leave the view. Then the verdict on the epoch."""
 
-import logging
 from dataclasses import replace
 
 from app.context.cuts import newest_cut
@@ -11,11 +10,9 @@ from app.context.truncate import choose_truncation
 from app.conversation.records import SHAPE_VERSION, Cause, Cut, Reason, Tier
 from app.conversation.reply import Reply
 from app.conversation.request import ModelRequest
-from app.errors import PathRefused, RunFailed, StoreUnavailable
-from app.middleware.archive import Archived, archive
+from app.errors import RunFailed
+from app.middleware.archive import try_archive
 from app.middleware.chain import Call, Handler
-
-log = logging.getLogger(__name__)
 
 AT_LEAST_FRAC = 0.20  # of the window, at once: a truncation voids the whole prefix
 REASONS = {Cause.REPAIR: Reason.REPAIR, Cause.TRUNCATE: Reason.TRUNCATE}
@@ -61,7 +58,9 @@ def _choose(request: ModelRequest, call: Call) -> int | None:
 async def _truncate(request: ModelRequest, call: Call, cut: int) -> ModelRequest:
     """The previous summary stays; the next one covers what leaves now."""
     draft = call.draft
-    archived = await _archive(call, cut - 1)
+    archived = await try_archive(
+        call.desk.files, call.desk.transcript, call.session_id, call.ledger.unsummarized_from, cut - 1
+    )
     record = Cut(
         id=call.desk.ids.new("rec"),
         tier=Tier.MECHANICAL_TRUNCATION,
@@ -86,16 +85,6 @@ def _further(summary: Cut, record: Cut) -> Cut:
     """This call's own summary was not enough: it begins the view where the truncation does."""
     moved = ("kept_from_seq", "pinned_seqs", "path", "lines", "evicted")
     return replace(summary, **{name: getattr(record, name) for name in moved})
-
-
-async def _archive(call: Call, to_seq: int) -> Archived | None:
-    previous = call.ledger.summary
-    from_seq = previous.summarized_to_seq + 1 if previous else 1
-    try:
-        return await archive(call.desk.files, call.desk.transcript, call.session_id, from_seq, to_seq)
-    except (PathRefused, StoreUnavailable) as error:
-        log.error("evicted rows not written to the offload file", exc_info=error, extra={"session": call.session_id})
-        return None
 
 
 def _verdict(request: ModelRequest, call: Call) -> ModelRequest:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from app.context.ledger import source_runs
 from app.storage.engine import Pool
 
 _NEWEST = """
@@ -24,6 +25,6 @@ class PostgresLedger:
             if newest is None:
                 return None, {}
             private = newest["private"]
-            sources = sorted({run_id for run_id, _ in private.get("head", ())} - {newest["id"]})
+            sources = sorted(source_runs(private) - {newest["id"]})
             rows = await connection.fetch(_SOURCES, session_id, sources) if sources else ()
             return private, {row["id"]: row["private"] for row in (newest, *rows)}

@@ -1,7 +1,6 @@
 """The summary: what lies before the kept tail becomes a briefing, and its text goes into the offload file."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -22,12 +21,9 @@ from app.conversation.records import SHAPE_VERSION, Cause, Cut, Reason, Tier
 from app.conversation.reply import Reply
 from app.conversation.request import ModelRequest
 from app.conversation.usage import Usage
-from app.errors import PathRefused, StoreUnavailable
-from app.middleware.archive import Archived, archive
+from app.middleware.archive import Archived, try_archive
 from app.middleware.chain import Call, Handler
 from app.middleware.summarization.summarizer import Job, Refused, Summary, summarize
-
-log = logging.getLogger(__name__)
 
 REASONS = {Cause.OVERFLOW: Reason.OVERFLOW, Cause.TOOL: Reason.TOOL, Cause.MANUAL: Reason.MANUAL}
 INDEX_FRAC = 0.25  # of the summary's cap
@@ -77,8 +73,7 @@ def _elisions_suffice(request: ModelRequest, call: Call, cause: Cause, would_fre
 
 
 async def _summarize(request: ModelRequest, call: Call, cause: Cause, cut: int, after: int) -> ModelRequest:
-    previous = call.ledger.summary
-    from_seq = previous.summarized_to_seq + 1 if previous else 1
+    from_seq = call.ledger.unsummarized_from
     evicted = await _stored(call, from_seq, cut)
     archived = await _archive(call, from_seq, cut - 1)
     if archived is None and cause is Cause.MANUAL:
@@ -125,13 +120,10 @@ async def _stored(call: Call, from_seq: int, cut: int) -> Sequence[StoredMessage
 
 
 async def _archive(call: Call, from_seq: int, to_seq: int) -> Archived | None:
-    """None when the file cannot be written: then no path is promised, and the next compaction writes it too."""
-    try:
-        return await archive(call.desk.files, call.desk.transcript, call.session_id, from_seq, to_seq)
-    except (PathRefused, StoreUnavailable) as error:
-        log.error("evicted rows not written to the offload file", exc_info=error, extra={"session": call.session_id})
+    archived = await try_archive(call.desk.files, call.desk.transcript, call.session_id, from_seq, to_seq)
+    if archived is None:
         call.decline(Tier.SUMMARIZATION, "offload_failed")
-        return None
+    return archived
 
 
 def _job(call: Call, evicted: Sequence[StoredMessage], after: int) -> Job:
