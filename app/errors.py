@@ -11,6 +11,7 @@ HangoError
 |- BodyTooLarge, InputTooLarge        413, with the numbers
 |- PathRefused, FileMissing           400, 404
 |- StoreUnavailable                   503
+|  '- SchemaBehind                    503, `hango migrate` is due
 |- LeaseLost                          another owner has taken the run over
 '- RunFailed                          ends a run; its code is the run's failure code
    |- ViewInvalid                     view_invalid, names seq and rule
@@ -104,6 +105,15 @@ class FileMissing(HangoError):
 
 class StoreUnavailable(HangoError):
     status, code, title = 503, "store_unavailable", "The store cannot be reached"
+
+
+class SchemaBehind(StoreUnavailable):
+    code, title = "schema_behind", "The database schema is behind this release"
+
+    def __init__(
+        self, detail: str = "The database schema is behind this release: run `hango migrate`.", **extra: object
+    ):
+        super().__init__(detail, **extra)
 
 
 class LeaseLost(HangoError):

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from app.agent.turn import ContextSettings, Limits, Workbench
 from app.api.app import create_api
+from app.api.readiness import Check, Readiness
 from app.api.requests import Services
 from app.api.sse import PING_S
 from app.config import Settings
@@ -33,6 +34,7 @@ from app.sessions.profiles import effective_profile
 from app.sessions.service import Sessions
 from app.storage.engine import Pool, readable_address
 from app.storage.events import PostgresEvents
+from app.storage.faults import UNREACHABLE
 from app.storage.ledger import PostgresLedger
 from app.storage.runs import PostgresRuns
 from app.storage.sessions import PostgresSessions
@@ -91,6 +93,7 @@ def create_app(
         finally:
             for task in tasks:
                 task.cancel()
+            await services.readiness.stop()
             await services.turns.stop()
             await model.aclose()
             await pool.close()
@@ -146,7 +149,28 @@ def make_services(
         caches=provider.capabilities.prompt_caching,
     )
     turns = Turns(bench, runs, events, estimator, profile_of, _owner(), settings.lease_s)
-    return Services(sessions, turns, transcript, events, files, pool, settings.profiles(), settings.model_name, ping_s)
+    return Services(
+        sessions=sessions,
+        turns=turns,
+        transcript=transcript,
+        events=events,
+        files=files,
+        database=pool,
+        profiles=settings.profiles(),
+        default_model=settings.model_name,
+        ping_s=ping_s,
+        readiness=make_readiness(pool, files),
+    )
+
+
+def make_readiness(pool: Pool, files: FileBackend) -> Readiness:
+    return Readiness(
+        [
+            Check("database", pool.reach, UNREACHABLE),
+            Check("schema", pool.check, UNREACHABLE),
+            Check("files", files.check, "The disk of the session files does not answer."),
+        ]
+    )
 
 
 def _own_tools(files: FileBackend) -> tuple[Tool, ...]:

@@ -203,6 +203,19 @@ class Health(BaseModel):
     status: Literal["ok"]
 
 
+class CheckAnswer(BaseModel):
+    """`code` and `detail` of one that fails, as in a problem document."""
+
+    name: str
+    ok: bool
+    code: str | None = None
+    detail: str | None = None
+
+
+class Ready(Health):
+    checks: list[CheckAnswer]
+
+
 class Problem(BaseModel):
     """RFC 9457; `code` is stable."""
 

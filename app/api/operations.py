@@ -1,10 +1,13 @@
 """What operators and load balancers ask."""
 
+from typing import Any
+
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import PROBLEMS, Health, ModelAnswer, Page
+from app.api.answers import PROBLEMS, Health, ModelAnswer, Page, Ready
 from app.api.json_text import JsonResponse
+from app.api.readiness import Finding
 from app.api.render import model_json, page_json
 from app.api.requests import Bearer, Context
 
@@ -17,12 +20,19 @@ async def livez() -> Response:
     return JsonResponse({"status": "ok"})
 
 
-@router.get("/readyz", response_model=Health)
+@router.get("/readyz", response_model=Ready)
 async def readyz(services: Context) -> Response:
-    """Database reachable, schema at or ahead of this release, files writable; 503 says what is wrong."""
-    await services.database.check()
-    await services.files.check()
-    return JsonResponse({"status": "ok"})
+    """Database reachable, schema at or ahead of this release, files writable; 503 lists all that is wrong."""
+    found = await services.readiness.findings()
+    checks = [_check_json(finding) for finding in found]
+    for error in (finding.error for finding in found if finding.error):
+        raise type(error)(error.detail, checks=checks)
+    return JsonResponse({"status": "ok", "checks": checks})
+
+
+def _check_json(finding: Finding) -> dict[str, Any]:
+    error = finding.error
+    return {"name": finding.name, "ok": not error, **({"code": error.code, "detail": error.detail} if error else {})}
 
 
 @router.get("/v1/models", response_model=Page[ModelAnswer], dependencies=[Bearer], responses=PROBLEMS)

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
+from app.api.readiness import Readiness
 from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Idempotency, Session
 from app.errors import InvalidRequest, NotFound
@@ -40,6 +41,7 @@ class Services:
     profiles: dict[str, ModelProfile]
     default_model: str
     ping_s: float
+    readiness: Readiness
 
 
 class DoorRequest(Request):

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import asyncpg
 
-from app.errors import StartupError, StoreUnavailable
+from app.errors import SchemaBehind, StartupError, StoreUnavailable
 from app.storage.faults import public_errors
 from app.storage.json_text import loads
 from app.storage.revisions import is_current
@@ -81,10 +81,15 @@ class Pool:
         """Connections that somebody holds now."""
         return self._pool.get_size() - self._pool.get_idle_size()
 
+    async def reach(self) -> None:
+        """Raises StoreUnavailable."""
+        async with self.connection() as connection:
+            await connection.fetchval("select 1")
+
     async def check(self) -> None:
         async with self.connection() as connection:
             if not is_current(await _version(connection)):
-                raise StoreUnavailable("The database schema is behind this release: run `hango migrate`.")
+                raise SchemaBehind
 
     async def close(self) -> None:
         if self._opened:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import asyncpg
 
-from app.errors import Conflict, InvalidRequest, StoreUnavailable
+from app.errors import Conflict, InvalidRequest, SchemaBehind, StoreUnavailable
 
 # Sockets, timeouts, no connection free; then the SQLSTATE classes 08, 28, 3D, 53 and 57: refused, shut down, full.
 _UNAVAILABLE = (
@@ -22,14 +22,19 @@ _UNAVAILABLE = (
 )
 
 
+UNREACHABLE = "The database cannot be reached or does not answer."
+
+
 @contextmanager
 def public_errors() -> Iterator[None]:
-    """Raises StoreUnavailable, Conflict for a row that exists, InvalidRequest for what no column can hold."""
+    """Raises StoreUnavailable, SchemaBehind, Conflict (a row exists), InvalidRequest (no column can hold a value)."""
     try:
         yield
     except asyncpg.UniqueViolationError as error:
         raise Conflict("What was sent is stored already.") from error
     except asyncpg.DataError as error:
         raise InvalidRequest("A value is out of range, or holds a character that cannot be stored.") from error
+    except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError) as error:
+        raise SchemaBehind from error
     except _UNAVAILABLE as error:
-        raise StoreUnavailable("The database cannot be reached or does not answer.") from error
+        raise StoreUnavailable(UNREACHABLE) from error

@@ -56,7 +56,7 @@ async def test_every_answer_is_of_its_declared_shape(house: House, used: str):
         f"{used}/files": answers.Page[strict(answers.FileAnswer)],
         "/v1/models": answers.Page[strict(answers.ModelAnswer)],
         "/livez": strict(answers.Health),
-        "/readyz": strict(answers.Health),
+        "/readyz": strict(answers.Ready),
     }
     for path, shape in shapes.items():
         answer = await house.get(path)
