@@ -165,11 +165,11 @@ class SessionStore(Protocol):
 
 class TranscriptStore(Protocol):
     async def load(self, session_id: str) -> Sequence[StoredMessage]:
-        """The whole transcript, oldest first."""
+        """The whole transcript, oldest first, whoever sees its rows."""
         ...
 
     async def view_rows(self, session_id: str, from_seq: int, seqs: Sequence[int]) -> Sequence[StoredMessage]:
-        """The rows a view is made of: seq >= from_seq, and these single ones; oldest first."""
+        """The rows a view is made of: of those the agent sees, seq >= from_seq and these single ones; oldest first."""
         ...
 
     async def page(self, session_id: str, after: int, limit: int) -> Sequence[StoredMessage]:
@@ -193,8 +193,9 @@ class TranscriptStore(Protocol):
 class Beginning:
     """What a run finds when its owner takes it, read inside the transaction that takes it.
 
-    `tail`: the last messages (newest last; at least the last two, when there are). `calls`: those of the last assistant
-    message, in call order, with results. `deaths`: how often an owner died at the step the run stands at, 0 at first.
+    `tail`: the last messages that the agent sees (newest last; at least two, when there are). `calls`: those of the
+    last assistant message, in call order, with results. `deaths`: how often an owner died at the step the run stands
+    at, 0 at first.
     """
 
     session: Session
@@ -298,7 +299,7 @@ class TurnLog(Protocol):
 
     @property
     def rows(self) -> Sequence[StoredMessage]:
-        """The transcript as committed, oldest first."""
+        """The transcript as committed, as far as the agent sees it, oldest first."""
         ...
 
     @property

@@ -31,9 +31,10 @@ Outcome = Mapping[str, Any]
 
 async def compact(turn: Turn, instructions: str) -> Outcome:
     """Shapes the view as the next call would find it, stores what was decided, and says what came of it."""
-    cut = turn.book.ledger.cut
+    cut, first = turn.book.ledger.cut, turn.book.ledger.kept_from_seq
     if cut is not None and cut.run_id == turn.run.id:
-        return _compacted(cut, cut.tokens_before, cut.tokens_after)  # by an owner that died before it could say so
+        # By an owner that died before it could say so.
+        return _compacted(cut, cut.tokens_before, cut.tokens_after, cut.kept_from_seq - cut.evicted)
     request, call = await prepare(turn, BY_HAND, continues=True, instructions=instructions)
     if not request.messages:
         return _outcome("nothing_to_compact", call.before, call.before)
@@ -54,7 +55,7 @@ async def compact(turn: Turn, instructions: str) -> Outcome:
     if record is None:
         reason = declined[-1] if declined else "nothing_evictable"
         return _outcome(OUTCOMES.get(reason, "summary_failed"), call.before, call.before)
-    return _compacted(record, call.before, turn.book.estimated or call.before)
+    return _compacted(record, call.before, turn.book.estimated or call.before, first)
 
 
 async def foresee(turn: Turn) -> Outcome:
@@ -67,7 +68,7 @@ async def foresee(turn: Turn) -> Outcome:
     if not gain_is_enough(call.before, after, call.budget, Cause.MANUAL):
         return _outcome("not_worth_it", call.before, call.before)
     evicted = [row.seq for row in call.rows if call.ledger.kept_from_seq <= row.seq < cut]
-    return _outcome("would_compact", call.before, after, (evicted[0], evicted[-1]))
+    return _outcome("would_compact", call.before, after, len(evicted), (evicted[0], evicted[-1]))
 
 
 def _made(turn: Turn) -> Record | None:
@@ -77,21 +78,20 @@ def _made(turn: Turn) -> Record | None:
     return (cuts or records or [None])[-1]
 
 
-def _compacted(record: Record, before: int, after: int) -> Outcome:
-    evicted = None
-    if isinstance(record, Cut):
-        evicted = (record.kept_from_seq - record.evicted, record.kept_from_seq - 1)
-    return {**_outcome("compacted", before, after, evicted), "record_id": record.id}
+def _compacted(record: Record, before: int, after: int, first: int) -> Outcome:
+    """`first`: the oldest row that had not left the view."""
+    evicted, seqs = (record.evicted, (first, record.kept_from_seq - 1)) if isinstance(record, Cut) else (0, None)
+    return {**_outcome("compacted", before, after, evicted, seqs), "record_id": record.id}
 
 
-def _outcome(outcome: str, before: int, after: int, evicted: tuple[int, int] | None = None) -> Outcome:
-    """`evicted`: first and last seq of the rows that leave the view."""
-    first, last = evicted or (None, None)
+def _outcome(outcome: str, before: int, after: int, evicted: int = 0, seqs: tuple[int, int] | None = None) -> Outcome:
+    """`seqs`: first and last of the rows that leave the view; what only the user sees may lie between."""
+    first, last = seqs or (None, None)
     return {
         "outcome": outcome,
         "tokens_before": before,
         "tokens_after": after,
-        "messages_evicted": evicted[1] - evicted[0] + 1 if evicted else 0,
+        "messages_evicted": evicted,
         "evict_from_seq": first,
         "evict_to_seq": last,
     }

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from app.turns.commands import MAX_INSTRUCTIONS
+
 MAX_METADATA_BYTES = 65_536
 MAX_BLOCKS = 10_000
 MAX_MESSAGES = 100_000
@@ -103,5 +105,5 @@ class TurnCreate(Payload):
 class CompactRequest(Payload):
     """`instructions`: what the summary should mind. `dry_run`: only say what would happen."""
 
-    instructions: Annotated[str, Field(max_length=10_000)] | None = None
+    instructions: Annotated[str, Field(max_length=MAX_INSTRUCTIONS)] | None = None
     dry_run: bool = False

@@ -23,8 +23,9 @@ _FOUND = f"""
     run.*,
     (select row_to_json(s) from (select {SESSION_COLUMNS} from sessions where id = run.session_id) s) as session,
     array(
-        select row_to_json(m) from (select {MESSAGE_COLUMNS} from messages where session_id = run.session_id) m
-        order by seq desc limit 2
+        select row_to_json(m) from (
+            select {MESSAGE_COLUMNS} from messages where session_id = run.session_id and agent_visible
+        ) m order by seq desc limit 2
     ) as tail,
     array(
         select row_to_json(c) from (

@@ -12,9 +12,9 @@ from app.storage.rows import CALL_COLUMNS, MESSAGE_COLUMNS, call_of, message_of
 _PAGE = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq > $2 order by seq limit $3"
 # Two ranges of the key, so that what lies between them is never read.
 _VIEW = f"""
-    select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq = any($3::int[]) and seq < $2
+    select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq = any($3::int[]) and seq < $2 and agent_visible
     union all
-    select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq >= $2
+    select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq >= $2 and agent_visible
     order by seq
 """
 _SOME = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq = any($2::int[])"

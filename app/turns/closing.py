@@ -8,8 +8,8 @@ from app.agent.results import answer_open, completed_event
 from app.context.budget import Budget
 from app.context.gauge import fill_and_level
 from app.conversation.events import EventType, NewEvent
-from app.conversation.messages import StoredMessage
-from app.conversation.run import Closing, RunStatus, Step
+from app.conversation.messages import StoredMessage, text_block
+from app.conversation.run import Closing, NewMessage, RunStatus, Step
 from app.conversation.usage import usage_to_json
 from app.errors import RunFailed
 from app.ports import IdSource, TurnLog
@@ -28,7 +28,8 @@ FAILED = "Not finished: the turn failed."
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """`compactions`: summaries and truncations of the run. `estimated`: tokens of its newest request, 0 where usage
-    tells them. `state`: what the run leaves behind, None when unchanged."""
+    tells them. `state`: what the run leaves behind, None when unchanged. `receipt`: what a command answers, "" without
+    one."""
 
     status: RunStatus
     stop_reason: str | None = None
@@ -36,6 +37,7 @@ class Outcome:
     compactions: int = 0
     estimated: int = 0
     state: Mapping[str, Any] | None = None
+    receipt: str = ""
 
 
 def failure(error: Exception) -> Outcome:
@@ -54,19 +56,27 @@ def closing_step(log: TurnLog, run_id: str, budget: Budget, outcome: Outcome, id
     """Every open call gets its one result; one terminal event; the counters once."""
     reason = CANCELLED if outcome.status is RunStatus.CANCELLED else FAILED
     answered, results = answer_open(log.rows, log.calls, ids.new("msg"), lambda _: reason)
+    receipts = _receipt(outcome, ids)
     last_input = outcome.estimated or last_input_tokens(log.rows, run_id)
     return Step(
-        messages=results,
+        messages=(*results, *receipts),
         changes=answered,
         events=(
             *_discard(log, outcome),
             *(completed_event(call) for call in answered),
+            *(NewEvent(EventType.MESSAGE_ASSISTANT, message=len(results)) for _ in receipts),
             *_gauge(last_input, budget, outcome.estimated > 0),
             terminal_event(outcome.status, _terminal_data(log, outcome)),
         ),
         state=outcome.state,
         closing=Closing(outcome.status, outcome.stop_reason, outcome.error, last_input, outcome.compactions),
     )
+
+
+def _receipt(outcome: Outcome, ids: IdSource) -> tuple[NewMessage, ...]:
+    if not outcome.receipt:
+        return ()
+    return (NewMessage(ids.new("msg"), "assistant", (text_block(outcome.receipt),), agent_visible=False),)
 
 
 def last_input_tokens(rows: Sequence[StoredMessage], run_id: str) -> int | None:

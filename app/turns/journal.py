@@ -87,8 +87,9 @@ class Journal:
 
     def _apply(self, step: Step, written: Written) -> None:
         rows = [self._row(m, seq, written.at) for m, seq in zip(step.messages, written.message_seqs, strict=True)]
-        self._rows.extend(rows)
-        for row in rows:
+        seen = [row for row in rows if row.agent_visible]
+        self._rows.extend(seen)
+        for row in seen:
             if row.role == "assistant":
                 self._calls = tuple(replace(call, message_seq=row.seq) for call in step.calls)
         changed = {call.index: call for call in step.changes}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from app.agent.results import answer_open, completed_event, failed
 from app.conversation.events import EventType, NewEvent
-from app.conversation.run import CallState, Closing, NewMessage, RunStatus, Step, ToolCall
+from app.conversation.run import CallState, Closing, NewMessage, Run, RunStatus, Step, ToolCall
 from app.ports import Beginning, IdSource
 from app.tools.registry import Registry
 from app.turns.closing import CANCELLED, last_input_tokens, terminal_event
@@ -19,18 +19,24 @@ MAX_DEATHS = 2
 def start(beginning: Beginning, ids: IdSource) -> Step:
     """The user message becomes a row. Calls that an earlier turn left open are answered first, in one row.
 
-    A compaction appends nothing.
+    A compaction appends nothing but the command that asked for it, which the model never sees.
     """
-    if beginning.run.kind == "compact":
+    command = beginning.run.kind == "compact"
+    content = beginning.run.input.content
+    if command and not content:
         return Step()
+    if command:
+        message = NewMessage(ids.new("msg"), "user", content, agent_visible=False)
+        return Step(messages=(message,), events=_started(beginning.run, 0))
     answered, results = answer_open(beginning.tail, beginning.calls, ids.new("msg"), _why(NEVER_RAN))
-    messages = (*results, NewMessage(ids.new("msg"), "user", beginning.run.input.content))
-    events = (
-        *(completed_event(call) for call in answered),
-        NewEvent(EventType.TURN_STARTED, {"turn": beginning.run.turn, "model": beginning.run.model}),
-        NewEvent(EventType.MESSAGE_USER, message=len(messages) - 1),
-    )
+    messages = (*results, NewMessage(ids.new("msg"), "user", content))
+    events = (*(completed_event(call) for call in answered), *_started(beginning.run, len(messages) - 1))
     return Step(messages=messages, changes=answered, events=events)
+
+
+def _started(run: Run, message: int) -> tuple[NewEvent, NewEvent]:
+    started = NewEvent(EventType.TURN_STARTED, {"turn": run.turn, "model": run.model})
+    return started, NewEvent(EventType.MESSAGE_USER, message=message)
 
 
 def take_over(beginning: Beginning, tools: Registry, ids: IdSource) -> Step:

@@ -14,6 +14,7 @@ from app.errors import Conflict, SessionBusy, StoreUnavailable
 from app.ports import Estimator, EventLog, RunStore
 from app.turns.acceptance import check_max_tokens, check_size, check_thinking
 from app.turns.broadcast import Broadcast, Dropped
+from app.turns.commands import compact_command
 from app.turns.follow import Follower
 from app.turns.heartbeat import Heartbeat, OpenStore
 from app.turns.runner import Runner
@@ -73,6 +74,8 @@ class Turns:
     ) -> tuple[Run, int | None]:
         """The run, and the seq of its first event (None when the idempotency key had made the run before).
 
+        A text that is a command runs as one; it is never queued.
+
         Raises InvalidPayload, InputTooLarge, SessionBusy, IdempotencyMismatch.
         """
         model = run_input.model or session.model
@@ -80,10 +83,12 @@ class Turns:
         profile = self._profile_of(session, model)
         check_max_tokens(session, run_input.max_tokens, profile)
         check_thinking(session, profile)
-        system = session.system or self._bench.base_system
-        check_size(system, run_input, profile, self._bench.tools.definitions, self._estimator)
-        new = NewRun(self._bench.ids.new("run"), session.id, run_input, model)
-        run, events = await self.runs.accept(new, queue, key)
+        command = compact_command(run_input.content) is not None
+        if not command:
+            system = session.system or self._bench.base_system
+            check_size(system, run_input, profile, self._bench.tools.definitions, self._estimator)
+        new = NewRun(self._bench.ids.new("run"), session.id, run_input, model, "compact" if command else "turn")
+        run, events = await self.runs.accept(new, queue and not command, key)
         for event in events:
             self._broadcast.publish(event)
         if events:

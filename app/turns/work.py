@@ -22,6 +22,7 @@ from app.ports import RunStore, Taken
 from app.turns import signals
 from app.turns.broadcast import Broadcast
 from app.turns.closing import Outcome, closing_step, failure
+from app.turns.commands import compact_command, receipt
 from app.turns.journal import Journal
 from app.turns.shielded import finish
 
@@ -81,8 +82,12 @@ async def _outcome(turn: Turn, order: Order) -> Outcome:
 async def _work(turn: Turn) -> Outcome:
     if turn.run.kind == "turn":
         return Outcome(RunStatus.COMPLETED, await run_loop(turn))
-    told = await compact(turn, str(turn.run.input.metadata.get("instructions", "")))
-    return Outcome(RunStatus.COMPLETED, str(told["outcome"]), state={**turn.book.state, "outcome": told})
+    command = compact_command(turn.run.input.content)
+    told = await compact(turn, str(turn.run.input.metadata["instructions"]) if command is None else command)
+    state = {**turn.book.state, "outcome": told}
+    return Outcome(
+        RunStatus.COMPLETED, str(told["outcome"]), state=state, receipt="" if command is None else receipt(told)
+    )
 
 
 def _judge(work: asyncio.Task[Outcome]) -> Outcome:

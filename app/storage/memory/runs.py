@@ -77,7 +77,7 @@ class MemoryRuns:
     def _own(self, room: Room, run: Run, owner: str, deaths: int, plan: Plan) -> Taken:
         run = replace(run, status=RunStatus.RUNNING)
         beginning = Beginning(
-            replace(room.shown(), status="running"), run, room.messages[-2:], beginning_calls(room), deaths
+            replace(room.shown(), status="running"), run, room.seen()[-2:], beginning_calls(room), deaths
         )
         step = prepare(self._state, room, plan(beginning))
         room.generation += 1

@@ -33,6 +33,10 @@ class Room:
     started: set[str] = field(default_factory=set)
     deaths: dict[str, tuple[int, int]] = field(default_factory=dict)
 
+    def seen(self) -> list[StoredMessage]:
+        """The rows that the agent sees."""
+        return [message for message in self.messages if message.agent_visible]
+
     def live(self) -> list[Run]:
         return [run for run in self.runs.values() if run.status in LIVE]
 

@@ -19,7 +19,8 @@ class MemoryTranscript:
         return list(room.messages) if room else []
 
     async def view_rows(self, session_id: str, from_seq: int, seqs: Sequence[int]) -> Sequence[StoredMessage]:
-        return [message for message in await self.load(session_id) if message.seq >= from_seq or message.seq in seqs]
+        room = self._state.rooms.get(session_id)
+        return [message for message in (room.seen() if room else ()) if message.seq >= from_seq or message.seq in seqs]
 
     async def page(self, session_id: str, after: int, limit: int) -> Sequence[StoredMessage]:
         return [message for message in await self.load(session_id) if message.seq > after][:limit]

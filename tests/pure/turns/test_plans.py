@@ -138,5 +138,13 @@ def test_a_run_that_is_given_up_counts_the_compactions_it_had_made():
 
 
 def test_a_compaction_begins_without_a_row_or_an_event():
-    step = plans.start(beginning(TAIL, OPEN, kind="compact"), CountedIds())
+    step = plans.start(beginning(TAIL, OPEN, kind="compact", input=RunInput(())), CountedIds())
     assert (step.messages, step.changes, step.events) == ((), (), ())
+
+
+def test_the_command_for_one_becomes_a_row_of_the_user_alone_and_answers_no_open_call():
+    command = RunInput((text_block("/compact"),))
+    step = plans.start(beginning(TAIL, OPEN, kind="compact", input=command), CountedIds())
+    [row] = step.messages
+    assert (row.content, row.user_visible, row.agent_visible) == (command.content, True, False)
+    assert (kinds(step), step.changes) == ([EventType.TURN_STARTED, EventType.MESSAGE_USER], ())

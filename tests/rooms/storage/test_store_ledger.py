@@ -1,7 +1,8 @@
 """What a turn reads at its start, over PostgreSQL and over the twin in memory."""
 
-from app.conversation.run import Step
-from tests.rooms.storage.stores import ends, says
+from app.conversation.messages import text_block
+from app.conversation.run import NewMessage, Step
+from tests.rooms.storage.stores import ends, new_id, says
 
 
 async def test_a_session_without_records_has_no_private_state(store):
@@ -35,3 +36,16 @@ async def test_view_rows_are_the_newest_and_the_named_ones(store):
     rows = await store.transcript.view_rows(session, 5, [2, 3, 6])
     assert [row.seq for row in rows] == [2, 3, 5, 6, 7]
     assert [row.seq for row in await store.transcript.view_rows(session, 1, [])] == [1, 2, 3, 4, 5, 6, 7]
+
+
+async def test_what_only_the_user_sees_is_no_row_of_a_view_and_in_no_tail(store):
+    session = await store.open()
+    lease = await store.running(session)
+    await store.runs.write(lease, says("a"))
+    hidden = [NewMessage(new_id("msg"), "assistant", (text_block("receipt"),), agent_visible=False) for _ in range(3)]
+    await store.runs.write(lease, Step(messages=tuple(hidden)))
+    await store.runs.write(lease, ends())
+    assert [row.seq for row in await store.transcript.view_rows(session, 1, [4])] == [1, 2]
+    assert [row.seq for row in await store.transcript.load(session)] == [1, 2, 3, 4, 5]
+    await store.accept(session)
+    assert [row.seq for row in (await store.start(session)).beginning.tail] == [1, 2]
