@@ -1,7 +1,8 @@
-"""`hango serve | migrate | doctor`."""
+"""`hango serve | migrate | doctor | key`."""
 
 import argparse
 import asyncio
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 from app import config
 from app.config import Settings
+from app.conversation.api_key import hashed_entry
 from app.embedded_postgres.server import EmbeddedServer, first_start_fault, start_embedded
 from app.errors import HangoError, StartupError
 from app.logs import configure
@@ -25,9 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("serve", help="migrate the database and serve (settings: HANGO_* variables)")
     commands.add_parser("migrate", help="bring the database's schema to this release")
     commands.add_parser("doctor", help="say what is wrong with the settings, one line each")
-    command = parser.parse_args(arguments).command
+    key = commands.add_parser("key", help="make an API key: prints it once, and its hashed entry for HANGO_API_KEYS")
+    key.add_argument("tenant")
+    parsed = parser.parse_args(arguments)
+    if parsed.command == "key":
+        return new_key(parsed.tenant)
     try:
-        return {"serve": serve, "migrate": migrate, "doctor": doctor}[command]()
+        return {"serve": serve, "migrate": migrate, "doctor": doctor}[parsed.command]()
     except HangoError as error:
         problems: Any = error.extra.get("problems") or [error.detail]
         print(*(f"hango: {line}" for line in problems), sep="\n", file=sys.stderr)
@@ -92,6 +98,18 @@ def doctor() -> int:
     print(f"hango: settings are fine; provider {settings.provider_name}, model {settings.model_name}")
     if unmade:
         print(f"hango: there is no database yet: the first `hango serve` makes one in {settings.data_dir}")
+    return 0
+
+
+def new_key(tenant: str) -> int:
+    """Nothing is stored: the key is on the screen alone."""
+    key = f"hango_{secrets.token_urlsafe(32)}"
+    try:
+        entry = hashed_entry(tenant, key)
+    except ValueError as error:
+        print(f"hango: {error}", file=sys.stderr)
+        return 2
+    print(f"key (for the client, shown once): {key}\nentry (for HANGO_API_KEYS):        {entry}")
     return 0
 
 

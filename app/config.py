@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
+from app.conversation.api_key import ApiKey, parse_keys
 from app.conversation.model_profile import MIN_WINDOW, TABLE, ModelProfile, family, merge, resolve
 from app.errors import StartupError
 
@@ -27,7 +28,7 @@ class Settings(BaseModel):
     data_dir: Path
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
-    api_keys: tuple[tuple[str, SecretStr], ...] = ()
+    api_keys: tuple[ApiKey, ...] = ()
     provider: Literal["", "anthropic", "offline"] = ""
     anthropic_api_key: SecretStr | None = None
     anthropic_base_url: str | None = None
@@ -55,13 +56,7 @@ class Settings(BaseModel):
     @field_validator("api_keys", mode="before")
     @classmethod
     def _split_keys(cls, value: Any) -> Any:
-        """`tenant:key,tenant:key`; a tenant may have several keys."""
-        if not isinstance(value, str):
-            return value
-        pairs = [item.strip().partition(":") for item in value.split(",") if item.strip()]
-        if any(not tenant or not key for tenant, _, key in pairs):
-            raise ValueError("write tenant:key, separated by commas")
-        return tuple((tenant, key) for tenant, _, key in pairs)
+        return parse_keys(value) if isinstance(value, str) else value
 
     @field_validator("model_profiles", mode="before")
     @classmethod

@@ -98,8 +98,7 @@ def create_app(
             await model.aclose()
             await pool.close()
 
-    keys = [(tenant, key.get_secret_value()) for tenant, key in settings.api_keys]
-    return create_api(lifespan, keys, settings.max_body_bytes)
+    return create_api(lifespan, settings.api_keys, settings.max_body_bytes)
 
 
 def make_services(

@@ -9,8 +9,9 @@ from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor
 
 from app.api import context, events, files, operations, problems, sessions, turns
 from app.api.answers import Problem
-from app.api.door import Door, Keys
+from app.api.door import Door
 from app.api.event_types import AnyFrame
+from app.conversation.api_key import ApiKey
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 _COMPONENTS = "#/components/schemas/{model}"
@@ -26,12 +27,12 @@ class Api(FastAPI):
         return document
 
 
-def create_api(lifespan: Lifespan, keys: Sequence[tuple[str, str]], max_body_bytes: int) -> FastAPI:
+def create_api(lifespan: Lifespan, keys: Sequence[ApiKey], max_body_bytes: int) -> FastAPI:
     """`lifespan` sets `app.state.services` before the first request."""
     app = Api(title="hango", version="1", summary="An agent-run server", lifespan=lifespan, redirect_slashes=False)
     for router in (sessions.router, context.router, turns.router, events.router, files.router, operations.router):
         app.include_router(router)
     problems.install(app)
-    app.add_middleware(Door, keys=Keys(keys), max_body_bytes=max_body_bytes)
+    app.add_middleware(Door, keys=keys, max_body_bytes=max_body_bytes)
     FastAPIInstrumentor.instrument_app(app, excluded_urls="livez,readyz", exclude_spans=["receive", "send"])
     return app

@@ -1,7 +1,5 @@
 """The outermost door: who is asking, and whether the body is fit to be read. Plain ASGI, so it also guards streams."""
 
-import hashlib
-import hmac
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.problems import problem
+from app.conversation.api_key import ApiKey, digest_of
 from app.conversation.clean import clean_json
 from app.errors import BodyTooLarge, Forbidden, HangoError, InvalidRequest, Unauthorized
 
@@ -21,29 +20,6 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 MAX_DEPTH = 100  # of nested JSON; what walks it is recursive
 
 
-class Keys:
-    """API keys, kept as hashes only."""
-
-    def __init__(self, keys: Sequence[tuple[str, str]]) -> None:
-        self._tenants = [(tenant, _hash(key)) for tenant, key in keys]
-
-    def __bool__(self) -> bool:
-        return bool(self._tenants)
-
-    def tenant(self, authorization: str) -> str:
-        """Compares with every key in constant time. Raises Unauthorized."""
-        scheme, _, key = authorization.partition(" ")
-        given = _hash(key.strip())
-        found = [tenant for tenant, known in self._tenants if hmac.compare_digest(known, given)]
-        if scheme.lower() != "bearer" or not found:
-            raise Unauthorized("Send 'Authorization: Bearer <key>' with a key of this server.")
-        return found[0]
-
-
-def _hash(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
-
-
 class Gone(Exception):
     """The client left before its body ended: nothing may be done with what came."""
 
@@ -51,7 +27,7 @@ class Gone(Exception):
 class Door:
     """Sets `state.tenant` and `state.body` (the JSON of a request with a body, cleaned). HEAD is GET, unstreamed."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, keys: Sequence[ApiKey], max_body_bytes: int) -> None:
         self._app = app
         self._keys = keys
         self._max_body_bytes = max_body_bytes
@@ -81,9 +57,19 @@ class Door:
         if scope["path"] in OPEN_PATHS:
             return LOCAL_TENANT
         if self._keys:
-            return self._keys.tenant(headers.get("authorization", ""))
+            return tenant_of(self._keys, headers.get("authorization", ""))
         _check_local(headers)
         return LOCAL_TENANT
+
+
+def tenant_of(keys: Sequence[ApiKey], authorization: str) -> str:
+    """Compares with every key, each in constant time. Raises Unauthorized."""
+    scheme, _, key = authorization.partition(" ")
+    digest = digest_of(key.strip())
+    found = [known.tenant for known in keys if known.has(digest)]
+    if scheme.lower() != "bearer" or not found:
+        raise Unauthorized("Send 'Authorization: Bearer <key>' with a key of this server.")
+    return found[0]
 
 
 def _set(headers: Iterable[tuple[bytes, bytes]], name: bytes, value: bytes) -> list[tuple[bytes, bytes]]:

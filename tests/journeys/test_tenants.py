@@ -5,6 +5,7 @@ import pytest
 from tests.double.control import Double
 from tests.double.steps import say
 from tests.journeys.house import Build, House, client
+from tests.serving import run
 
 KEYS = {"api_keys": "red:red-key-1,red:red-key-2,blue:blue-key"}
 
@@ -60,6 +61,16 @@ async def test_without_a_valid_key_nothing_is_served(build: Build, headers):
         assert answer.headers["www-authenticate"] == "Bearer"
     assert (await house.http.get("/livez", headers=headers)).status_code == 200
     assert (await house.http.get("/readyz", headers=headers)).status_code == 200
+
+
+async def test_a_key_that_hango_made_works_through_its_hashed_entry(build: Build):
+    status, out, err = await run({}, "key", "acme")
+    key, entry = (line.split()[-1] for line in out.splitlines())
+    assert (status, err, key in entry) == (0, "", False)
+    house = await build(api_keys=entry)
+    assert (await house.http.get("/v1/sessions", headers=bearer(key))).status_code == 200
+    for wrong in (entry, entry.rpartition(":")[2], key[:-1], key.upper()):
+        assert (await house.http.get("/v1/sessions", headers=bearer(wrong))).status_code == 401
 
 
 async def test_with_keys_any_host_and_origin_may_ask(build: Build):

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from app.api.door import Door, Keys
+from app.api.door import Door
+from app.conversation.api_key import ApiKey, digest_of
 
 
 class Behind:
@@ -47,7 +48,7 @@ def behind() -> Behind:
 
 @pytest.fixture
 def door(behind: Behind) -> Door:
-    return Door(behind, Keys([]), 100)
+    return Door(behind, (), 100)
 
 
 @pytest.mark.parametrize("sent", [[], [b""], [b"{"], [b"{}"], [b"[1,", b"2]"]])
@@ -97,12 +98,13 @@ async def test_what_is_not_http_passes(behind: Behind):
     async def lifespan(scope, receive, send) -> None:
         behind.scopes.append(scope)
 
-    await knock(Door(lifespan, Keys([]), 100), type="lifespan")
+    await knock(Door(lifespan, (), 100), type="lifespan")
     assert behind.scopes[0]["type"] == "lifespan"
 
 
 async def test_keys_are_compared_whole_and_tell_the_tenant(behind: Behind):
-    door = Door(behind, Keys([("red", "one"), ("red", "two"), ("blue", "three")]), 100)
+    owners = {"one": "red", "two": "red", "three": "blue"}
+    door = Door(behind, [ApiKey(tenant, digest_of(key)) for key, tenant in owners.items()], 100)
     for key in ("one", "two", "three"):
         await knock(door, piece(b""), headers=[(b"authorization", f"bearer {key}".encode())])
     assert [scope["state"]["tenant"] for scope in behind.scopes] == ["red", "red", "blue"]
