@@ -48,6 +48,9 @@ class Settings(BaseModel):
     max_model_calls_per_turn: int = Field(default=1000, ge=1)
     max_parallel_tools: int = Field(default=8, ge=1)
     max_body_bytes: int = Field(default=33_554_432, ge=1024)
+    max_sessions_per_tenant: int | None = Field(default=None, ge=1)
+    max_live_runs_per_tenant: int | None = Field(default=None, ge=1)
+    max_turns_per_minute: int | None = Field(default=None, ge=1)
     db_pool_size: int = Field(default=10, ge=2)
     lease_s: float = Field(default=15, ge=1)
     files_backend: Literal["local", "memory"] = "local"

@@ -9,6 +9,8 @@ HangoError
 |  |- SessionBusy                     names the live run
 |  '- IdempotencyMismatch
 |- BodyTooLarge, InputTooLarge        413, with the numbers
+|- TooManyRequests                    429, with the limit and when to ask again
+|  '- TooManyLiveRuns, TooManySessions
 |- PathRefused, FileMissing           400, 404
 |- StoreUnavailable                   503
 |  '- SchemaBehind                    503, `hango migrate` is due
@@ -93,6 +95,24 @@ class BodyTooLarge(HangoError):
 
 class InputTooLarge(HangoError):
     status, code, title = 413, "input_too_large", "The input can never fit the window"
+
+
+class TooManyRequests(HangoError):
+    """A tenant's share is used up. `retry_after_s`: whole seconds after which it may be less."""
+
+    status, code, title = 429, "rate_limited", "Too many requests"
+
+    def __init__(self, detail: str, limit: int, retry_after_s: int) -> None:
+        super().__init__(detail, limit=limit, retry_after_s=retry_after_s)
+        self.retry_after_s = retry_after_s
+
+
+class TooManyLiveRuns(TooManyRequests):
+    code, title = "too_many_live_runs", "Too many runs are live"
+
+
+class TooManySessions(TooManyRequests):
+    code, title = "too_many_sessions", "Too many sessions"
 
 
 class PathRefused(HangoError):

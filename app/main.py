@@ -30,7 +30,7 @@ from app.middleware.stack import STACK, has_tiers
 from app.middleware.system_blocks import BASE
 from app.ports import Estimator, FileBackend, Provider, RunStore, Tool
 from app.providers.model_limits import ModelLimits
-from app.sessions.profiles import effective_profile
+from app.sessions.profiles import Profiles, effective_profile
 from app.sessions.service import Sessions
 from app.storage.engine import Pool, readable_address
 from app.storage.events import PostgresEvents
@@ -43,6 +43,7 @@ from app.system import RandomIds, SystemClock
 from app.tools.compact_conversation import CompactConversation
 from app.tools.file_tools import file_tools
 from app.tools.registry import Registry
+from app.turns.admission import Admission
 from app.turns.service import Turns
 
 log = logging.getLogger("hango")
@@ -135,21 +136,10 @@ def make_services(
     def profile_of(session: Session, model: str) -> ModelProfile:
         return effective_profile(models.profile, session, model)
 
-    sessions = Sessions(
-        store=PostgresSessions(pool),
-        transcript=transcript,
-        files=files,
-        ids=ids,
-        estimator=estimator,
-        profiles=models.profile,
-        base_system=(BASE,),
-        tools=tools.definitions,
-        ledgers=ledgers,
-        caches=provider.capabilities.prompt_caching,
-    )
-    turns = Turns(bench, runs, events, estimator, profile_of, _owner(), settings.lease_s)
+    admission = Admission(bench.clock, settings.max_live_runs_per_tenant, settings.max_turns_per_minute)
+    turns = Turns(bench, runs, events, estimator, profile_of, _owner(), settings.lease_s, admission)
     return Services(
-        sessions=sessions,
+        sessions=make_sessions(settings, pool, bench, models.profile),
         turns=turns,
         transcript=transcript,
         events=events,
@@ -159,6 +149,22 @@ def make_services(
         default_model=settings.model_name,
         ping_s=ping_s,
         readiness=make_readiness(pool, files),
+    )
+
+
+def make_sessions(settings: Settings, pool: Pool, bench: Workbench, profiles: Profiles) -> Sessions:
+    return Sessions(
+        store=PostgresSessions(pool),
+        transcript=bench.transcript,
+        files=bench.files,
+        ids=bench.ids,
+        estimator=bench.estimator,
+        profiles=profiles,
+        base_system=bench.base_system,
+        tools=bench.tools.definitions,
+        ledgers=bench.ledgers,
+        caches=bench.provider.capabilities.prompt_caching,
+        max_sessions=settings.max_sessions_per_tenant,
     )
 
 

@@ -136,13 +136,23 @@ class Page(Generic[Item]):
     next: str | None
 
 
+# Asked inside the transaction that makes something, with how many of its kind the tenant has besides it; raises when
+# that is too many. Two that are made at once are asked one after the other.
+Admit = Callable[[int], None]
+
+
 class SessionStore(Protocol):
     async def create(
-        self, session: NewSession, messages: Sequence[NewMessage], key: Idempotency | None
+        self,
+        session: NewSession,
+        messages: Sequence[NewMessage],
+        key: Idempotency | None,
+        admit: Admit | None = None,
     ) -> tuple[Session, bool]:
         """Creates the session with its first rows (an import) in one transaction; False when the key had made it.
 
-        Tool calls of imported messages get rows in state done. Raises IdempotencyMismatch.
+        Tool calls of imported messages get rows in state done. `admit` is asked with the tenant's sessions, unless the
+        key had made it. Raises IdempotencyMismatch, and what `admit` raises.
         """
         ...
 
@@ -229,10 +239,13 @@ class Renewal:
 class RunStore(Protocol):
     """Every write is one short transaction that begins with the session's head row: allocator, fence and serializer."""
 
-    async def accept(self, run: NewRun, queue: bool, key: Idempotency | None) -> tuple[Run, Sequence[StoredEvent]]:
+    async def accept(
+        self, run: NewRun, queue: bool, key: Idempotency | None, admit: Admit | None = None
+    ) -> tuple[Run, Sequence[StoredEvent]]:
         """Stores a queued run with its `turn.queued` event `{turn}`; no event comes back when the key had made it.
 
-        The key is looked up before the busy check. Raises NotFound, SessionBusy, IdempotencyMismatch.
+        The key is looked up before the busy check. `admit` is asked last, with the tenant's live runs. Raises NotFound,
+        SessionBusy, IdempotencyMismatch, and what `admit` raises.
         """
         ...
 

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from app.api.json_text import JsonResponse
-from app.errors import HangoError, InvalidPayload, InvalidRequest, StoreUnavailable, Unauthorized
+from app.errors import HangoError, InvalidPayload, InvalidRequest, StoreUnavailable, TooManyRequests, Unauthorized
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +31,18 @@ class ProblemResponse(JsonResponse):
 
 
 def problem(error: HangoError) -> ProblemResponse:
-    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthorized) else None
-    return _document(error.status, error.code, error.title, error.detail or f"{error.title}.", error.extra, headers)
+    detail = error.detail or f"{error.title}."
+    return _document(error.status, error.code, error.title, detail, error.extra, _headers(error))
+
+
+def _headers(error: HangoError) -> dict[str, str]:
+    if isinstance(error, Unauthorized):
+        return {"WWW-Authenticate": "Bearer"}
+    return {"Retry-After": str(error.retry_after_s)} if isinstance(error, TooManyRequests) else {}
 
 
 def _document(
-    status: int, code: str, title: str, detail: str, extra: dict[str, Any], headers: dict[str, str] | None
+    status: int, code: str, title: str, detail: str, extra: dict[str, Any], headers: dict[str, str]
 ) -> ProblemResponse:
     named = {"type": f"urn:hango:problem:{code}", "title": title, "status": status, "detail": detail, "code": code}
     return ProblemResponse({**extra, **named}, status, headers)

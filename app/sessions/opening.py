@@ -8,10 +8,13 @@ from app.context.repair import Repair
 from app.conversation.clean import clean_json
 from app.conversation.messages import Block
 from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
-from app.ports import IdSource, SessionStore
+from app.errors import TooManySessions
+from app.ports import Admit, IdSource, SessionStore
 from app.sessions.payload import check_max_tokens, check_thinking, read_system
 from app.sessions.profiles import Profiles, check_window, overridden, read_context
 from app.sessions.transcript_import import import_rows
+
+RETRY_S = 60  # sessions go when somebody deletes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +34,31 @@ class Opening:
 
 
 async def open_session(
-    store: SessionStore, ids: IdSource, profiles: Profiles, opening: Opening
+    store: SessionStore, ids: IdSource, profiles: Profiles, opening: Opening, max_sessions: int | None
 ) -> tuple[Session, bool, list[Repair]]:
     """The session, whether it is new (False: the key had made it already), and what was repaired of its transcript.
 
-    An unknown model is allowed. Raises InvalidPayload, TranscriptInvalid, IdempotencyMismatch.
+    An unknown model is allowed. Raises InvalidPayload, TranscriptInvalid, IdempotencyMismatch, TooManySessions.
     """
     settings = _settings(profiles, opening)
     system = read_system(opening.system)
     rows, repairs = import_rows(opening.messages, opening.repair, ids)
     new = NewSession(ids.new("ses"), opening.tenant, system, opening.model, settings)
-    session, created = await store.create(new, rows, opening.key)
+    session, created = await store.create(new, rows, opening.key, at_most(max_sessions))
     return session, created, repairs
+
+
+def at_most(sessions: int | None) -> Admit | None:
+    """For `SessionStore.create`; None: no limit."""
+    if sessions is None:
+        return None
+
+    def admit(present: int) -> None:
+        if present >= sessions:
+            detail = f"A tenant may have {sessions} sessions; delete some."
+            raise TooManySessions(detail, sessions, RETRY_S)
+
+    return admit
 
 
 def _settings(profiles: Profiles, opening: Opening) -> SessionSettings:

@@ -39,7 +39,7 @@ class Sessions:
     """Every method raises NotFound for another tenant's session too.
 
     `base_system`: the system blocks of a session that has none of its own. `tools`: what every request offers.
-    `caches`: the provider has a prompt cache.
+    `caches`: the provider has a prompt cache. `max_sessions`: of one tenant, None for no limit.
     """
 
     store: SessionStore
@@ -52,9 +52,10 @@ class Sessions:
     tools: tuple[ToolDefinition, ...]
     ledgers: LedgerStore
     caches: bool
+    max_sessions: int | None = None
 
     async def open(self, opening: Opening) -> tuple[Session, bool, list[Repair]]:
-        return await open_session(self.store, self.ids, self.profiles, opening)
+        return await open_session(self.store, self.ids, self.profiles, opening, self.max_sessions)
 
     async def get(self, tenant: str, session_id: str) -> Session:
         return await self.store.get(tenant, session_id)

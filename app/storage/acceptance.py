@@ -9,6 +9,7 @@ from app.conversation.events import EventType, StoredEvent
 from app.conversation.run import NewRun, Run
 from app.conversation.session import Idempotency
 from app.errors import NotFound, SessionBusy
+from app.ports import Admit
 from app.storage.idempotency import take_key
 from app.storage.json_text import dumps
 from app.storage.rows import RUN_COLUMNS, run_of
@@ -35,11 +36,17 @@ _ADD = f"""
 _OLDEST_LIVE = """
     select id from runs where session_id = $1 and status in ('queued', 'running', 'waiting') order by turn limit 1
 """
+_TENANT = "select tenant from sessions where id = $1"
+_LIVE_OF_TENANT = """
+    select count(*) from runs r join sessions s on s.id = r.session_id
+    where r.status in ('queued', 'running', 'waiting') and s.tenant = $1 and r.id <> $2
+"""
+_TAKE_TURNS = "select pg_advisory_xact_lock(hashtextextended($1, 0))"
 _RUN = f"select {RUN_COLUMNS} from runs where session_id = $1 and id = $2"
 
 
 async def accept(
-    connection: asyncpg.Connection, run: NewRun, queue: bool, key: Idempotency | None
+    connection: asyncpg.Connection, run: NewRun, queue: bool, key: Idempotency | None, admit: Admit | None
 ) -> tuple[Run, Sequence[StoredEvent]]:
     """Inside a transaction: an error undoes it, and gives back the number and the key. Raises as `RunStore.accept`."""
     # Before the head: a repeated request must not take a number.
@@ -54,8 +61,20 @@ async def accept(
     )
     if added is None:
         raise SessionBusy(str(await oldest_live(connection, run.session_id)))
+    if admit is not None:
+        tenant = await connection.fetchval(_TENANT, run.session_id)
+        await take_turns(connection, f"runs of {tenant}")
+        admit(await connection.fetchval(_LIVE_OF_TENANT, tenant, run.id))
     event = StoredEvent(seq, EventType.TURN_QUEUED, run.session_id, run.id, at, {"turn": added["turn"]})
     return run_of(added), (event,)
+
+
+async def take_turns(connection: asyncpg.Connection, what: str) -> None:
+    """Until the end of the transaction nobody else is past this line with the same `what`.
+
+    A statement of its own: the next one sees what the one before has committed.
+    """
+    await connection.execute(_TAKE_TURNS, f"hango {what}")
 
 
 async def get_run(connection: asyncpg.Connection, session_id: str, run_id: str) -> Run:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from app.conversation.events import StoredEvent
 from app.conversation.run import Lease, NewRun, Run, RunStatus, Step, Written
 from app.conversation.session import Idempotency
-from app.ports import Plan, Renewal, Taken
+from app.ports import Admit, Plan, Renewal, Taken
 from app.storage import acceptance, cancellation, leases, ownership
 from app.storage.engine import Pool
 from app.storage.rows import RUN_COLUMNS, run_of
@@ -29,9 +29,11 @@ class PostgresRuns:
         self._pool = pool
         self._lease_s = lease_s
 
-    async def accept(self, run: NewRun, queue: bool, key: Idempotency | None) -> tuple[Run, Sequence[StoredEvent]]:
+    async def accept(
+        self, run: NewRun, queue: bool, key: Idempotency | None, admit: Admit | None = None
+    ) -> tuple[Run, Sequence[StoredEvent]]:
         async with self._pool.transaction() as connection:
-            return await acceptance.accept(connection, run, queue, key)
+            return await acceptance.accept(connection, run, queue, key, admit)
 
     async def start(self, session_id: str, owner: str, plan: Plan) -> Taken | None:
         async with self._pool.transaction() as connection:

@@ -8,9 +8,9 @@ import asyncpg
 from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session
 from app.errors import NotFound, SessionBusy
-from app.ports import Page
+from app.ports import Admit, Page
 from app.storage import cursor
-from app.storage.acceptance import oldest_live
+from app.storage.acceptance import oldest_live, take_turns
 from app.storage.engine import Pool
 from app.storage.idempotency import take_key
 from app.storage.imported import imported_calls
@@ -38,6 +38,7 @@ _CREATE = f"""
     )
     select * from session
 """
+_COUNT = "select count(*) from sessions where tenant = $1 and parent_session_id is null"
 _GET = f"select {SESSION_COLUMNS} from sessions where id = $1 and tenant = $2"
 _LIST = f"""
     select {SESSION_COLUMNS} from sessions
@@ -62,11 +63,18 @@ class PostgresSessions:
         self._pool = pool
 
     async def create(
-        self, session: NewSession, messages: Sequence[NewMessage], key: Idempotency | None
+        self,
+        session: NewSession,
+        messages: Sequence[NewMessage],
+        key: Idempotency | None,
+        admit: Admit | None = None,
     ) -> tuple[Session, bool]:
         async with self._pool.transaction() as connection:
             if key is not None and (made := await take_key(connection, key, session.id)) != session.id:
                 return await _get(connection, session.tenant, made), False
+            if admit is not None:
+                await take_turns(connection, f"sessions of {session.tenant}")
+                admit(await connection.fetchval(_COUNT, session.tenant))
             [row] = await connection.fetch(
                 _CREATE,
                 session.id,

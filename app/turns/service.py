@@ -13,6 +13,7 @@ from app.conversation.session import Idempotency, Session
 from app.errors import Conflict, SessionBusy, StoreUnavailable
 from app.ports import Estimator, EventLog, RunStore
 from app.turns.acceptance import check_max_tokens, check_size, check_thinking
+from app.turns.admission import Admission
 from app.turns.broadcast import Broadcast, Dropped
 from app.turns.commands import compact_command
 from app.turns.follow import Follower
@@ -37,8 +38,10 @@ class Turns:
         profile_of: ProfileOf,
         owner: str,
         lease_s: float,
+        admission: Admission | None = None,
     ) -> None:
         self.runs = runs
+        self._admission = admission or Admission(bench.clock)
         self._bench = bench
         self._events = events
         self._estimator = estimator
@@ -76,7 +79,7 @@ class Turns:
 
         A text that is a command runs as one; it is never queued.
 
-        Raises InvalidPayload, InputTooLarge, SessionBusy, IdempotencyMismatch.
+        Raises InvalidPayload, InputTooLarge, SessionBusy, IdempotencyMismatch, TooManyRequests.
         """
         model = run_input.model or session.model
         await self._bench.learn(model)
@@ -88,7 +91,7 @@ class Turns:
             system = session.system or self._bench.base_system
             check_size(system, run_input, profile, self._bench.tools.definitions, self._estimator)
         new = NewRun(self._bench.ids.new("run"), session.id, run_input, model, "compact" if command else "turn")
-        run, events = await self.runs.accept(new, queue and not command, key)
+        run, events = await self.runs.accept(new, queue and not command, key, self._admission.of(session.tenant))
         for event in events:
             self._broadcast.publish(event)
         if events:
@@ -119,10 +122,13 @@ class Turns:
         return run
 
     async def compact(self, session: Session, instructions: str, key: Idempotency | None) -> Mapping[str, Any]:
-        """Runs a compaction to its end and gives its outcome. Raises SessionBusy, IdempotencyMismatch, Conflict."""
+        """Runs a compaction to its end and gives its outcome.
+
+        Raises SessionBusy, IdempotencyMismatch, TooManyRequests, Conflict.
+        """
         asked = RunInput((), metadata={"instructions": instructions})
         new = NewRun(self._bench.ids.new("run"), session.id, asked, session.model, "compact")
-        run, events = await self.runs.accept(new, False, key)
+        run, events = await self.runs.accept(new, False, key, self._admission.of(session.tenant))
         for event in events:
             self._broadcast.publish(event)
         if events:

@@ -8,7 +8,7 @@ from app.conversation.events import EventType, StoredEvent
 from app.conversation.run import Lease, NewRun, Run, RunStatus, Step, Written
 from app.conversation.session import Idempotency
 from app.errors import LeaseLost, NotFound, SessionBusy
-from app.ports import Beginning, Plan, Renewal, Taken
+from app.ports import Admit, Beginning, Plan, Renewal, Taken
 from app.storage.memory.state import MemoryState, Room
 from app.storage.memory.steps import apply, beginning_calls, kept, prepare
 
@@ -22,12 +22,16 @@ class MemoryRuns:
         self._state = state
         self._lease = timedelta(seconds=lease_s)
 
-    async def accept(self, run: NewRun, queue: bool, key: Idempotency | None) -> tuple[Run, Sequence[StoredEvent]]:
+    async def accept(
+        self, run: NewRun, queue: bool, key: Idempotency | None, admit: Admit | None = None
+    ) -> tuple[Run, Sequence[StoredEvent]]:
         if (made := self._state.known(key)) is not None:
             return await self.get(run.session_id, made), ()
         room = self._state.room(run.session_id)
         if room.live() and not queue:
             raise SessionBusy(room.live()[0].id)
+        if admit is not None:
+            admit(sum(len(other.live()) for other in self._state.rooms_of(room.session.tenant)))
         self._state.keep(key, run.id)
         at = self._state.clock.now()
         room.runs[run.id] = added = Run(

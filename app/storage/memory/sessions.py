@@ -6,7 +6,7 @@ from dataclasses import replace
 from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session
 from app.errors import NotFound, SessionBusy
-from app.ports import Page
+from app.ports import Admit, Page
 from app.storage import cursor
 from app.storage.imported import imported_calls
 from app.storage.memory.state import MemoryState, Room
@@ -21,10 +21,16 @@ class MemorySessions:
         self._state = state
 
     async def create(
-        self, session: NewSession, messages: Sequence[NewMessage], key: Idempotency | None
+        self,
+        session: NewSession,
+        messages: Sequence[NewMessage],
+        key: Idempotency | None,
+        admit: Admit | None = None,
     ) -> tuple[Session, bool]:
         if (made := self._state.known(key)) is not None:
             return await self.get(session.tenant, made), False
+        if admit is not None:
+            admit(len(self._state.rooms_of(session.tenant)))
         messages = [replace(message, content=tuple(kept(message.content))) for message in messages]
         calls = list(imported_calls(messages))
         self._state.claim_ids(None, messages, calls)
@@ -61,7 +67,7 @@ class MemorySessions:
 
     async def list(self, tenant: str, after: str | None, limit: int) -> Page[Session]:
         start = cursor.decode(after)
-        shown = [room.shown() for room in self._state.rooms.values() if room.session.tenant == tenant]
+        shown = [room.shown() for room in self._state.rooms_of(tenant)]
         found = sorted((s for s in shown if cursor.place_of(s) > start), key=cursor.place_of)
         return cursor.page(found[: limit + 1], limit)
 

@@ -72,6 +72,9 @@ class MemoryState:
             raise NotFound
         return self.rooms[session_id]
 
+    def rooms_of(self, tenant: str) -> list[Room]:
+        return [room for room in self.rooms.values() if room.session.tenant == tenant]
+
     def known(self, key: Idempotency | None) -> str | None:
         """What the key stands for. Raises IdempotencyMismatch."""
         kept = key and self._keys.get((key.tenant, key.path, key.key))
