@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def serve() -> int:
     settings = config.load()
-    configure(settings.log_level)
+    configure(settings.log_level, settings.log_format)
     with _database(settings) as (url, embedded):
         if not asyncio.run(is_ready(url)):
             _migrate_apart(url)

@@ -55,6 +55,7 @@ class Settings(BaseModel):
     lease_s: float = Field(default=15, ge=1)
     files_backend: Literal["local", "memory"] = "local"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["text", "json"] = "text"
 
     @field_validator("api_keys", mode="before")
     @classmethod

@@ -3,6 +3,10 @@
 The gen_ai names are our own constants, since the convention package marks its own as moved.
 """
 
+from collections.abc import Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+
 from opentelemetry import metrics, trace
 
 SCOPE = "hango"
@@ -44,6 +48,18 @@ MESSAGES_EVICTED = "hango.messages.evicted"
 COMPACTION_REASON = "hango.compaction.reason"
 FS_PATH = "hango.fs.path"
 EPOCH_CAUSE = "hango.epoch.cause"
+
+_entered: ContextVar[Mapping[str, str]] = ContextVar("hango.entered", default=MappingProxyType({}))
+
+
+def enter(**fields: str) -> None:
+    """From here on each log line of this task, and of those it makes, has these fields in place of the ones before."""
+    _entered.set(fields)
+
+
+def entered() -> Mapping[str, str]:
+    return _entered.get()
+
 
 tracer = trace.get_tracer(SCOPE)
 meter = metrics.get_meter(SCOPE)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app import telemetry
 from app.api.problems import problem
 from app.conversation.api_key import ApiKey, digest_of
 from app.conversation.clean import clean_json
@@ -17,6 +19,8 @@ from app.errors import BodyTooLarge, Forbidden, HangoError, InvalidRequest, Unau
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
 LOCAL_TENANT = "local"
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+# The ids in a path, for the log.
+_IDS = re.compile(r"/v1/sessions/(?P<session>[\w-]{1,64})(?:/turns/(?P<run>[\w-]{1,64}))?", re.ASCII)
 MAX_DEPTH = 100  # of nested JSON; what walks it is recursive
 
 
@@ -39,6 +43,8 @@ class Door:
         if scope["method"] == "HEAD":
             scope = {**scope, "method": "GET", "headers": _set(scope["headers"], b"accept", b"application/json")}
         headers = Headers(scope=scope)
+        # Each request is a task of its own, up to the last line that the web server writes about it.
+        telemetry.enter(path=scope["path"], **_ids(scope["path"]))
         try:
             scope.setdefault("state", {})["tenant"] = self._admit(scope, headers)
             body = await _read(receive, headers, self._max_body_bytes)
@@ -70,6 +76,11 @@ def tenant_of(keys: Sequence[ApiKey], authorization: str) -> str:
     if scheme.lower() != "bearer" or not found:
         raise Unauthorized("Send 'Authorization: Bearer <key>' with a key of this server.")
     return found[0]
+
+
+def _ids(path: str) -> dict[str, str]:
+    found = _IDS.match(path)
+    return {name: value for name, value in found.groupdict().items() if value} if found else {}
 
 
 def _set(headers: Iterable[tuple[bytes, bytes]], name: bytes, value: bytes) -> list[tuple[bytes, bytes]]:

@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
+from app import telemetry
 from app.agent.turn import Workbench
 from app.conversation.run import Lease, RunStatus
 from app.errors import LeaseLost, StoreUnavailable
@@ -64,7 +65,8 @@ class Runner:
         taken = await self._take(self._runs.take_over(self._owner, plan))
         if taken is None:
             return False
-        log.warning("run taken over", extra={"run": taken.lease.run_id, "deaths": taken.beginning.deaths})
+        lease, deaths = taken.lease, taken.beginning.deaths
+        log.warning("run taken over", extra={"session": lease.session_id, "run": lease.run_id, "deaths": deaths})
         if taken.closed:
             await self.kick(taken.lease.session_id)
         return True
@@ -135,13 +137,14 @@ class Runner:
 
     async def _run(self, taken: Taken) -> None:
         lease = taken.lease
+        telemetry.enter(session=lease.session_id, run=lease.run_id)
         try:
             await work_on(taken, self._orders[lease], self._bench, self._runs, self._broadcast, self._profile_of)
         except LeaseLost:
-            log.warning("lease lost", extra={"run": lease.run_id})
+            log.warning("lease lost")
         except Exception:
             # Nothing more can be written now; the lease runs out and the sweep takes the run up again.
-            log.exception("run left for takeover", extra={"run": lease.run_id})
+            log.exception("run left for takeover")
         finally:
             del self._orders[lease]
         await self._kick_apart(lease.session_id)
@@ -151,4 +154,4 @@ class Runner:
         try:
             await asyncio.create_task(self.kick(session_id), context=contextvars.Context())
         except Exception:
-            log.warning("next turn left to the sweep", exc_info=True, extra={"session": session_id})
+            log.warning("next turn left to the sweep", exc_info=True)

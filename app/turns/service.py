@@ -5,6 +5,7 @@ import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from app import telemetry
 from app.agent.foresight import foresee_compaction
 from app.agent.turn import Workbench
 from app.conversation.messages import text_of
@@ -92,6 +93,7 @@ class Turns:
             check_size(system, run_input, profile, self._bench.tools.definitions, self._estimator)
         new = NewRun(self._bench.ids.new("run"), session.id, run_input, model, "compact" if command else "turn")
         run, events = await self.runs.accept(new, queue and not command, key, self._admission.of(session.tenant))
+        telemetry.enter(**{**telemetry.entered(), "run": run.id})
         for event in events:
             self._broadcast.publish(event)
         if events:
@@ -129,6 +131,7 @@ class Turns:
         asked = RunInput((), metadata={"instructions": instructions})
         new = NewRun(self._bench.ids.new("run"), session.id, asked, session.model, "compact")
         run, events = await self.runs.accept(new, False, key, self._admission.of(session.tenant))
+        telemetry.enter(**{**telemetry.entered(), "run": run.id})
         for event in events:
             self._broadcast.publish(event)
         if events:

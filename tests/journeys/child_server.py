@@ -37,7 +37,7 @@ class Tracing:
 
 def main() -> None:
     settings = config.load()
-    configure(settings.log_level)
+    configure(settings.log_level, settings.log_format)
     serve(create_app(settings, settings.database_url, tools=[Tracing()]), settings)
 
 

@@ -1,14 +1,26 @@
 """The log's lines: fields at the end of the first line, nothing from outside on a line of its own."""
 
+import ast
+import io
+import json
 import logging
 import sys
 
-from app.logs import _Lines
+from app.logs import FIELDS, make_handler
+from tests.walls.sources import APP, parsed, python_files
 
 
-def line(message: str = "something", **extra: object) -> str:
-    record = logging.makeLogRecord({"name": "app.api", "levelname": "WARNING", "msg": message, **extra})
-    return _Lines("%(levelname)s %(name)s: %(message)s").format(record)
+def written(log_format, message="something", **extra):
+    stream = io.StringIO()
+    handler = make_handler(log_format, stream)
+    values = {"name": "app.api", "levelname": "WARNING", "levelno": logging.WARNING, "created": 1767323045.25}
+    handler.handle(logging.makeLogRecord({**values, "msg": message, **extra}))
+    return stream.getvalue()
+
+
+def line(message="something", **extra):
+    """Without its time."""
+    return written("text", message, **extra).removesuffix("\n").split(" ", 2)[2]
 
 
 def test_fields_stand_behind_the_message_in_a_fixed_order():
@@ -31,3 +43,42 @@ def test_fields_come_before_a_traceback():
         text = line(exc_info=sys.exc_info(), code="internal")
     first, second, *_ = text.splitlines()
     assert (first, second) == ("WARNING app.api: something code=internal", "Traceback (most recent call last):")
+
+
+def test_a_message_from_outside_is_one_line_too():
+    assert line("refused: %s", args=("first\nsecond",)) == "WARNING app.api: refused: first\\nsecond"
+
+
+def test_json_is_one_object_a_line_with_the_time_in_utc():
+    text = written("json", "a %s", args=("b\n\u2028c",), run="run_1", path="/đ", other=7)
+    assert text.splitlines() == [text.removesuffix("\n")]
+    assert json.loads(text) == {
+        "time": "2026-01-02T03:04:05.250000Z",
+        "level": "WARNING",
+        "logger": "app.api",
+        "message": "a b\n\u2028c",
+        "run": "run_1",
+        "path": "/đ",
+    }
+
+
+def test_an_exception_is_one_field_of_json():
+    try:
+        raise ValueError("why")
+    except ValueError:
+        entry = json.loads(written("json", exc_info=sys.exc_info()))
+    assert entry["exception"].splitlines()[0] == "Traceback (most recent call last):"
+    assert entry["exception"].splitlines()[-1] == "ValueError: why"
+
+
+def test_every_field_that_the_code_gives_is_one_that_is_written():
+    given = {
+        key.value
+        for path in python_files(APP)
+        for call in ast.walk(parsed(path))
+        if isinstance(call, ast.Call)
+        for keyword in call.keywords
+        if keyword.arg == "extra" and isinstance(keyword.value, ast.Dict)
+        for key in keyword.value.keys
+    }
+    assert {"session", "path"} <= given <= set(FIELDS)
