@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from app.conversation.virtual_path import Area, check_size, folder_parts
 from app.errors import Conflict, FileMissing, PathRefused
-from app.filesystem.os_errors import CHANGED, LINK, NO_FILE, NOT_A_FOLDER, NOT_REGULAR
+from app.filesystem.os_errors import CHANGED, LINK, NO_FILE, NOT_A_FOLDER, NOT_REGULAR, SECOND_NAME
 from app.ports import FileEnd, FileInfo
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -112,7 +112,8 @@ def _refuse_special(folder: int, name: str) -> None:
 
 
 def append(folder: int, name: str, data: bytes, area: Area, expected_size: int | None) -> None:
-    """Adds `data` at the end, whole or not at all. Raises BodyTooLarge and Conflict."""
+    """Adds `data` at the end, whole or not at all. Raises BodyTooLarge, Conflict, and PathRefused for a workspace file
+    that has a second name: it may be outside."""
     with opened(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
         # Of two appenders the second waits, so that undoing a half append never cuts another's.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -120,6 +121,8 @@ def append(folder: int, name: str, data: bytes, area: Area, expected_size: int |
         if expected_size not in (None, before):
             raise Conflict(CHANGED)
         check_size(area, before + len(data))
+        if area is Area.WORKSPACE and os.fstat(descriptor).st_nlink > 1:
+            raise PathRefused(SECOND_NAME)
         try:
             _write_all(descriptor, data)
             os.fsync(descriptor)

@@ -11,6 +11,7 @@ NOT_A_FOLDER = "A file stands where the path needs a folder."
 IS_A_FOLDER = "That is a folder, not a file."
 NOT_REGULAR = "That is not a regular file."
 CHANGED = "The file has changed since its end was read."
+SECOND_NAME = "The file has a second name (a hard link); write it whole instead of appending."
 LINK = "Symbolic links are not followed."
 
 _REFUSED = {
