@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor
 
-from app.api import context, events, files, operations, problems, sessions, turns
+from app.api import context, events, files, operations, problems, reference, sessions, turns
 from app.api.answers import Problem
 from app.api.door import Door
 from app.api.event_types import AnyFrame
@@ -29,9 +29,16 @@ class Api(FastAPI):
 
 def create_api(lifespan: Lifespan, keys: Sequence[ApiKey], max_body_bytes: int) -> FastAPI:
     """`lifespan` sets `app.state.services` before the first request."""
-    app = Api(title="hango", version="1", summary="An agent-run server", lifespan=lifespan, redirect_slashes=False)
-    for router in (sessions.router, context.router, turns.router, events.router, files.router, operations.router):
-        app.include_router(router)
+    app = Api(
+        title="hango",
+        version="1",
+        summary="An agent-run server",
+        lifespan=lifespan,
+        redirect_slashes=False,
+        openapi_url=None,  # and with it the framework's own pages
+    )
+    for room in (sessions, context, turns, events, files, operations, reference):
+        app.include_router(room.router)
     problems.install(app)
     app.add_middleware(Door, keys=keys, max_body_bytes=max_body_bytes)
     FastAPIInstrumentor.instrument_app(app, excluded_urls="livez,readyz", exclude_spans=["receive", "send"])

@@ -1,6 +1,7 @@
 """JSON as it leaves."""
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,11 @@ from starlette.responses import Response
 
 # Line separators that some readers of an event stream take for the end of a line.
 _LINE_ENDS = {"\u2028": "\\u2028", "\u2029": "\\u2029", "\u0085": "\\u0085"}
+
+DATA_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
 
 
 def encode(value: Any) -> bytes:
@@ -34,7 +40,12 @@ def timestamp(at: datetime) -> str:
 
 
 class JsonResponse(Response):
+    """Never taken by a browser for anything but JSON, and never run or framed by one."""
+
     media_type = "application/json"
+
+    def __init__(self, content: Any, status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(content, status_code, {**DATA_HEADERS, **(headers or {})})
 
     def render(self, content: Any) -> bytes:
         return encode(content)

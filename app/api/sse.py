@@ -7,7 +7,7 @@ from contextlib import aclosing, suppress
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from app.api.json_text import encode_line, timestamp
+from app.api.json_text import DATA_HEADERS, encode_line, timestamp
 from app.conversation.events import Preview, StoredEvent
 from app.errors import StoreUnavailable
 from app.turns.broadcast import Dropped
@@ -22,6 +22,7 @@ HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
+    **DATA_HEADERS,
 }
 
 
