@@ -48,10 +48,11 @@ def serve() -> int:
     with _database(settings) as (url, embedded):
         if not asyncio.run(is_ready(url)):
             _migrate_apart(url)
-        from app.main import create_app
+        from app.main import create_app, start_instruments
         from app.main import serve as serve_app
 
-        serve_app(create_app(settings, url, keep_database=embedded.revive if embedded else None), settings)
+        keep = embedded.revive if embedded else None
+        serve_app(create_app(settings, url, keep_database=keep, instruments=start_instruments(settings)), settings)
     return 0
 
 

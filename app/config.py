@@ -15,12 +15,27 @@ from app.conversation.model_profile import MIN_WINDOW, TABLE, ModelProfile, fami
 from app.errors import StartupError
 
 PREFIX = "HANGO_"
-FOREIGN = {"anthropic_api_key": "ANTHROPIC_API_KEY", "anthropic_base_url": "ANTHROPIC_BASE_URL"}
+# Settings under their usual names. Of the many of OpenTelemetry only what decides whether its SDK is started at all: it
+# reads the others by itself.
+FOREIGN = {
+    name: name.upper()
+    for name in (
+        "anthropic_api_key",
+        "anthropic_base_url",
+        "otel_sdk_disabled",
+        "otel_traces_exporter",
+        "otel_metrics_exporter",
+        "otel_exporter_otlp_endpoint",
+        "otel_exporter_otlp_traces_endpoint",
+        "otel_exporter_otlp_metrics_endpoint",
+        "otel_exporter_otlp_protocol",
+    )
+}
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Settings(BaseModel):
-    """Each field is the variable HANGO_<FIELD>; Anthropic's two keep their usual names. Units are in the names."""
+    """Each field is the variable HANGO_<FIELD>; those in FOREIGN keep their usual names. Units are in the names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -56,6 +71,15 @@ class Settings(BaseModel):
     files_backend: Literal["local", "memory"] = "local"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
+    metrics: bool = True
+    otel_content: bool = False
+    otel_sdk_disabled: bool = False
+    otel_traces_exporter: Literal["", "otlp", "none"] = ""
+    otel_metrics_exporter: Literal["", "otlp", "none"] = ""
+    otel_exporter_otlp_endpoint: str = ""
+    otel_exporter_otlp_traces_endpoint: str = ""
+    otel_exporter_otlp_metrics_endpoint: str = ""
+    otel_exporter_otlp_protocol: Literal["http/protobuf"] = "http/protobuf"
 
     @field_validator("api_keys", mode="before")
     @classmethod
@@ -107,6 +131,19 @@ class Settings(BaseModel):
     @property
     def model_name(self) -> str:
         return self.model or ("offline" if self.provider_name == "offline" else "claude-sonnet-4-6")
+
+    @property
+    def sends_traces(self) -> bool:
+        return self._sends(self.otel_traces_exporter, self.otel_exporter_otlp_traces_endpoint)
+
+    @property
+    def sends_metrics(self) -> bool:
+        return self._sends(self.otel_metrics_exporter, self.otel_exporter_otlp_metrics_endpoint)
+
+    def _sends(self, exporter: str, endpoint: str) -> bool:
+        """An exporter that is named, or an address to send to; nothing is sent by default."""
+        asked = exporter == "otlp" or (not exporter and bool(endpoint or self.otel_exporter_otlp_endpoint))
+        return asked and not self.otel_sdk_disabled
 
     def profiles(self) -> dict[str, ModelProfile]:
         """The table in force, by model."""

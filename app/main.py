@@ -7,8 +7,9 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -22,13 +23,14 @@ from app.config import Settings
 from app.context.estimate import HeuristicEstimator
 from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Session
-from app.errors import HangoError, StartupError
+from app.errors import HangoError, StartupError, StoreUnavailable
 from app.filesystem.local import LocalFiles
 from app.filesystem.memory import MemoryFiles
 from app.filesystem.results import ResultFiles
+from app.instruments.vitals import Vitals
 from app.middleware.stack import STACK, has_tiers
 from app.middleware.system_blocks import BASE
-from app.ports import Estimator, FileBackend, Provider, RunStore, Tool
+from app.ports import Estimator, FileBackend, MetricsPage, Provider, RunStore, Tool
 from app.providers.model_limits import ModelLimits
 from app.sessions.profiles import Profiles, effective_profile
 from app.sessions.service import Sessions
@@ -45,6 +47,9 @@ from app.tools.file_tools import file_tools
 from app.tools.registry import Registry
 from app.turns.admission import Admission
 from app.turns.service import Turns
+
+if TYPE_CHECKING:
+    from app.instruments.start import Instruments
 
 log = logging.getLogger("hango")
 
@@ -63,19 +68,24 @@ def create_app(
     tools: Sequence[Tool] | None = None,
     ping_s: float = PING_S,
     keep_database: Callable[[], None] | None = None,
+    instruments: "Instruments | None" = None,
 ) -> FastAPI:
     """The application; its adapters live as long as its lifespan.
 
     `provider` None: the one of the settings. `tools` None: the file tools. `ping_s`: between pings of a silent stream.
     `keep_database`: called every second on the event loop's thread, to start an embedded database again that has ended.
+    `instruments`: what `start_instruments` gave.
     """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         pool = Pool(database_url, settings.db_pool_size)
         model = provider or make_provider(settings)
-        services = make_services(settings, pool, model, await make_estimator(settings), tools, ping_s)
+        page = instruments.page if instruments else None
+        services = make_services(settings, pool, model, await make_estimator(settings), tools, ping_s, page)
         app.state.services = services
+        if instruments is not None:
+            instruments.pulse.watch(partial(_vitals, services.turns, pool))
 
         @asynccontextmanager
         async def heartbeat_store() -> AsyncIterator[RunStore]:
@@ -95,6 +105,8 @@ def create_app(
             for task in tasks:
                 task.cancel()
             await services.readiness.stop()
+            if instruments is not None:
+                instruments.pulse.unwatch()
             await services.turns.stop()
             await model.aclose()
             await pool.close()
@@ -109,6 +121,7 @@ def make_services(
     estimator: Estimator,
     own_tools: Sequence[Tool] | None,
     ping_s: float,
+    metrics: MetricsPage | None,
 ) -> Services:
     ids = RandomIds()
     transcript, runs, events = PostgresTranscript(pool), PostgresRuns(pool, settings.lease_s), PostgresEvents(pool)
@@ -149,6 +162,7 @@ def make_services(
         default_model=settings.model_name,
         ping_s=ping_s,
         readiness=make_readiness(pool, files),
+        metrics=metrics,
     )
 
 
@@ -237,6 +251,24 @@ def make_provider(settings: Settings) -> Provider:
     from app.providers.offline.provider import OfflineProvider
 
     return OfflineProvider()
+
+
+def start_instruments(settings: Settings) -> "Instruments | None":
+    """Before the application is made, once in a process. None when nothing is asked for: the SDK is not imported."""
+    page = settings.metrics and not settings.otel_sdk_disabled
+    if not (page or settings.sends_traces or settings.sends_metrics):
+        return None
+    from app.instruments.start import Wanted, start
+
+    return start(Wanted(page, settings.sends_metrics, settings.sends_traces, settings.otel_content))
+
+
+async def _vitals(turns: Turns, pool: Pool) -> Vitals:
+    try:
+        queued = await turns.runs.count_queued()
+    except StoreUnavailable:
+        queued = None
+    return Vitals(turns.live_runs, queued, turns.open_streams, pool.in_use, pool.idle)
 
 
 async def _warm_up(provider: Provider) -> None:

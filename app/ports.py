@@ -286,6 +286,10 @@ class RunStore(Protocol):
         """Sessions that have a queued run and none running or waiting."""
         ...
 
+    async def count_queued(self) -> int:
+        """Queued runs of all sessions."""
+        ...
+
     async def live(self, session_id: str) -> Mapping[str, RunStatus]:
         """Live runs by id, in turn order."""
         ...
@@ -354,6 +358,12 @@ class Tool(Protocol):
 
     async def run(self, request: ToolRequest) -> ToolResult:
         """May raise: the caller turns every exception into an error result."""
+        ...
+
+
+class MetricsPage(Protocol):
+    def render(self, accept: str) -> tuple[bytes, str]:
+        """The page and its content type, by an Accept header. Asks the event loop, so it is called from a thread."""
         ...
 
 

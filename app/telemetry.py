@@ -1,4 +1,4 @@
-"""Names of spans, attributes and metrics, and the tracer. The OpenTelemetry API only: an exporter is the operator's.
+"""Names of spans, attributes and metrics, and the instruments. The OpenTelemetry API only: without an SDK all is free.
 
 The gen_ai names are our own constants, since the convention package marks its own as moved.
 """
@@ -39,6 +39,16 @@ COMPACTIONS = "hango.context.compactions"
 EVICTED_MESSAGES = "hango.context.evicted_messages"
 TOOL_ARGS_TRUNCATED = "hango.context.tool_args_truncated"
 EPOCHS = "hango.context.epochs"
+OVERFLOW_RETRIES = "hango.context.overflow_retries"
+TURNS = "hango.turns"
+
+RUNS_LIVE = "hango.runs.live"
+RUNS_QUEUED = "hango.runs.queued"
+STREAMS_OPEN = "hango.streams.open"
+DB_CONNECTIONS = "hango.db.connections"
+LOOP_DELAY = "hango.event_loop.delay"
+PROCESS_MEMORY = "process.memory.usage"
+PROCESS_CPU = "process.cpu.time"
 
 COMPACTED = "gen_ai.conversation.compacted"
 OVERFLOW_RETRY = "provider.context_overflow_retry"
@@ -48,6 +58,23 @@ MESSAGES_EVICTED = "hango.messages.evicted"
 COMPACTION_REASON = "hango.compaction.reason"
 FS_PATH = "hango.fs.path"
 EPOCH_CAUSE = "hango.epoch.cause"
+OVERFLOW_STEP = "hango.overflow.step"
+CONNECTION_STATE = "state"
+
+SYSTEM_INSTRUCTIONS = "gen_ai.system_instructions"
+INPUT_MESSAGES = "gen_ai.input.messages"
+OUTPUT_MESSAGES = "gen_ai.output.messages"
+TOOL_ARGUMENTS = "gen_ai.tool.call.arguments"
+TOOL_RESULT = "gen_ai.tool.call.result"
+
+# Buckets' upper bounds. Of one call's tokens by type: the convention's. Of a whole request: close where the marks are.
+TOKEN_BOUNDS = tuple(4.0**power for power in range(11))
+REQUEST_BOUNDS = (1e3, 2.5e3, 5e3, 1e4, 2e4, 4e4, 6e4, 8e4, 1e5, 1.2e5, 1.4e5, 1.6e5, 1.8e5, 2e5, 3e5, 5e5, 1e6)
+MESSAGE_BOUNDS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4)
+RATIO_BOUNDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+
+# Whether spans hold what was said. Set once, with the providers, when the operator asks for it.
+content = False
 
 _entered: ContextVar[Mapping[str, str]] = ContextVar("hango.entered", default=MappingProxyType({}))
 
@@ -65,19 +92,35 @@ tracer = trace.get_tracer(SCOPE)
 meter = metrics.get_meter(SCOPE)
 
 token_usage = meter.create_histogram(
-    TOKEN_USAGE, unit="{token}", description="Tokens of one model call by type and purpose"
+    TOKEN_USAGE,
+    unit="{token}",
+    description="Tokens of one model call by type and purpose",
+    explicit_bucket_boundaries_advisory=TOKEN_BOUNDS,
 )
 context_input = meter.create_histogram(
-    INPUT_TOKENS_HISTOGRAM, unit="{token}", description="Total input of one main model call"
+    INPUT_TOKENS_HISTOGRAM,
+    unit="{token}",
+    description="Total input of one main model call",
+    explicit_bucket_boundaries_advisory=REQUEST_BOUNDS,
 )
 read_ratio = meter.create_histogram(
-    READ_RATIO, unit="1", description="Share of a call's input read from the prompt cache"
+    READ_RATIO,
+    unit="1",
+    description="Share of a call's input read from the prompt cache",
+    explicit_bucket_boundaries_advisory=RATIO_BOUNDS,
 )
 compactions = meter.create_counter(COMPACTIONS, unit="{compaction}", description="Summaries and truncations by reason")
 evicted_messages = meter.create_histogram(
-    EVICTED_MESSAGES, unit="{message}", description="Rows that left the view by one compaction"
+    EVICTED_MESSAGES,
+    unit="{message}",
+    description="Rows that left the view by one compaction",
+    explicit_bucket_boundaries_advisory=MESSAGE_BOUNDS,
 )
 tool_args_truncated = meter.create_counter(
     TOOL_ARGS_TRUNCATED, unit="{call}", description="Tool calls whose arguments were shortened in the view"
 )
 epochs = meter.create_counter(EPOCHS, unit="{epoch}", description="Changes of an already sent prefix by cause")
+overflow_retries = meter.create_counter(
+    OVERFLOW_RETRIES, unit="{retry}", description="Model calls made again after an overflow, by the step taken"
+)
+turns = meter.create_counter(TURNS, unit="{turn}", description="Runs that ended, by status")

@@ -19,7 +19,7 @@ settings.load_profile("fixed")
 
 # Neither the developer's own settings nor a proxy stands between a test and the server it started.
 for name in list(os.environ):
-    if name.startswith(("HANGO_", "ANTHROPIC_")) or name.lower().endswith("_proxy"):
+    if name.startswith(("HANGO_", "ANTHROPIC_", "OTEL_")) or name.lower().endswith("_proxy"):
         del os.environ[name]
 
 NUMBERS = itertools.count(1)

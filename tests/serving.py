@@ -96,7 +96,8 @@ async def process(environment: dict[str, str], module: str = "app.cli", *argumen
 
 async def spawn(environment: dict[str, str], module: str, *arguments: str) -> asyncio.subprocess.Process:
     """With no setting of ours from outside, on a free port."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("HANGO_", "ANTHROPIC_"))}
+    ours = ("HANGO_", "ANTHROPIC_", "OTEL_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
         cwd=ROOT,

@@ -27,7 +27,7 @@ class Book:
     `made`: the epochs of this owner. `compactions`: summaries and truncations of the whole run. `counted_at`: the
     measure at which a counter was last asked, 0 since an epoch. `estimated`: measure of the newest request, 0 where
     usage tells it. `compacted`: the next request to leave is the first after a cut. `warned`, `ignored`: what readers
-    were, or are to be, told once.
+    were, or are to be, told once. `trace_id`: where the run is traced, None where it is not.
     """
 
     def __init__(self, ledger: Ledger, run_id: str, state: Mapping[str, Any]) -> None:
@@ -39,6 +39,8 @@ class Book:
         self.compacted = _unsent(ledger)
         self.warned: set[str] = set()
         self.ignored: list[str] = []
+        self.trace_id: str | None = state.get("trace_id")
+        self._stored_trace_id = self.trace_id
         self._run_id = run_id
         self._private: Mapping[str, Any] | None = state.get("private")
         self._tool_done = False
@@ -58,12 +60,16 @@ class Book:
             ledger = with_epoch(ledger, epoch, self._run_id)
         made = sum(isinstance(record, Cut) for record in epoch.records) if epoch else 0
         private = private_state(ledger, self._run_id, self._private, epoch)
-        return Plan(ledger, epoch, {"private": private, "compactions": self.compactions + made})
+        return Plan(ledger, epoch, {"private": private, "compactions": self.compactions + made, **self._traced()})
+
+    def _traced(self) -> Mapping[str, Any]:
+        return {"trace_id": self.trace_id} if self.trace_id else {}
 
     def turn_to(self, plan: Plan) -> None:
         self._tool_done = self._tool_done or (self.ledger.force is not None and plan.ledger.force is None)
         self.ledger, self._private = plan.ledger, plan.state["private"]
         self.compactions = plan.state["compactions"]
+        self._stored_trace_id = plan.state.get("trace_id")
         if plan.epoch is not None:
             self.made = (*self.made, plan.epoch)
             self.counted_at = 0
@@ -71,8 +77,14 @@ class Book:
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """As it is stored."""
-        return {"private": self._private, "compactions": self.compactions} if self._private else {}
+        """As it is stored, or will be by the next plan."""
+        private = {"private": self._private, "compactions": self.compactions} if self._private else {}
+        return {**private, **self._traced()}
+
+    @property
+    def unstored_state(self) -> Mapping[str, Any] | None:
+        """For the last step of a run that stored no plan since its trace began; None when all is stored."""
+        return None if self._stored_trace_id == self.trace_id else self.state
 
     @property
     def tool_asked(self) -> Literal["", "asked", "done"]:

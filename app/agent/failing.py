@@ -77,7 +77,7 @@ async def _after_overflow(turn: Turn, ladder: Ladder, attempt: Attempt, failure:
     if following is not None:
         data = {"attempt": following.overflows, "step": str(following.rung)}
         events = (NewEvent(EventType.CONTEXT_OVERFLOW_RETRY, data),)
-        signals.overflow_retry()
+        signals.overflow_retry(str(following.rung))
     await turn.log.write(Step(events=events, state=plan.state))
     turn.book.turn_to(plan)
     turn.book.counted_at = 0

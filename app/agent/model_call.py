@@ -3,7 +3,6 @@
 from contextlib import aclosing
 from dataclasses import replace
 
-from app.agent import signals
 from app.agent.announcing import announce
 from app.agent.attempt import Attempt, leave
 from app.agent.epochs import store_epoch
@@ -12,6 +11,7 @@ from app.agent.overflow_ladder import Ladder
 from app.agent.preparing import added, prepare
 from app.agent.replies import calls_of, minted
 from app.agent.results import completed_event
+from app.agent.signals import since_compaction
 from app.agent.turn import Turn
 from app.context.cuts import newest_cut
 from app.context.epoch import gain_is_enough
@@ -25,6 +25,7 @@ from app.conversation.run import CallState, NewMessage, Step
 from app.conversation.usage import Purpose, add_usage
 from app.errors import LeaseLost, ProviderFailure, StoreUnavailable, ViewInvalid
 from app.middleware.chain import Call, compose
+from app.signals.calls import chat_span, record_reply
 
 
 async def ask(turn: Turn, continues: bool) -> Reply:
@@ -95,9 +96,9 @@ async def _through_chain(turn: Turn, ladder: Ladder, continues: bool, message_id
         attempt.request = request
         await store_epoch(turn, request, call)
         turn.log.open_message(message_id)
-        with signals.chat_span(turn, request) as span:
+        with chat_span(request, attempt.usages, since_compaction(turn)) as span:
             reply = await _stream(turn, request, attempt)
-            signals.record_reply(turn, reply, span)
+            record_reply(span, request, reply, attempt.usages)
         return reply
 
     request, attempt.call = await prepare(turn, ladder, continues)

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
-from app.agent import signals
 from app.agent.results import done, done_step, results_message
 from app.agent.turn import Turn
 from app.context.batches import unanswered
@@ -15,6 +14,7 @@ from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import Block
 from app.conversation.run import CallState, Step, ToolCall
 from app.conversation.tools import ToolRequest, ToolResult
+from app.signals.calls import record_tool, tool_span
 
 log = logging.getLogger(__name__)
 
@@ -64,9 +64,9 @@ async def _store(turn: Turn, call: ToolCall, result: ToolResult) -> None:
 async def _run(turn: Turn, call: ToolCall, use: Block) -> ToolResult:
     asked = turn.book.tool_asked or _asked_beside(turn, call)
     request = ToolRequest(turn.session.id, turn.run.id, call.tool_use_id, call.name, use["input"], asked)
-    with signals.tool_span(call) as span:
+    with tool_span(request) as span:
         result = await _result(turn, request)
-        signals.record_tool(span, result)
+        record_tool(span, result)
     return replace(result, content=clean_json(result.content))
 
 

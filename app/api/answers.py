@@ -71,6 +71,7 @@ class RunAnswer(BaseModel):
     text: str | None = Field(description="Final text, once the run has ended.")
     usage: dict[str, UsageAnswer]
     error: dict[str, Any] | None
+    trace_id: str | None = Field(description="Where the turn is traced, once its first step is stored.")
     created_at: str
     ended_at: str | None
 

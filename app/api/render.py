@@ -58,6 +58,7 @@ def run_json(run: Run, text: str | None) -> Json:
         "text": text,
         "usage": usage_to_json(run.usage),
         "error": run.error,
+        "trace_id": run.state.get("trace_id"),
         "created_at": timestamp(run.created_at),
         "ended_at": timestamp(run.ended_at) if run.ended_at else None,
     }

@@ -16,7 +16,7 @@ from app.api.readiness import Readiness
 from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Idempotency, Session
 from app.errors import InvalidRequest, NotFound
-from app.ports import Database, EventLog, FileBackend, TranscriptStore
+from app.ports import Database, EventLog, FileBackend, MetricsPage, TranscriptStore
 from app.sessions.service import Sessions
 from app.turns.service import Turns
 
@@ -30,7 +30,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the wiring hands to the HTTP door."""
+    """What the wiring hands to the HTTP door. `metrics` None: nobody may ask for them."""
 
     sessions: Sessions
     turns: Turns
@@ -42,6 +42,7 @@ class Services:
     default_model: str
     ping_s: float
     readiness: Readiness
+    metrics: MetricsPage | None
 
 
 class DoorRequest(Request):

@@ -86,6 +86,11 @@ class Pool:
         async with self.connection() as connection:
             await connection.fetchval("select 1")
 
+    @property
+    def idle(self) -> int:
+        """Open connections that nobody holds."""
+        return self._pool.get_idle_size()
+
     async def check(self) -> None:
         async with self.connection() as connection:
             if not is_current(await _version(connection)):

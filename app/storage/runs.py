@@ -17,6 +17,7 @@ _QUEUED = """
         select from runs where session_id = q.session_id and status in ('running', 'waiting')
     ) group by session_id order by min(created_at)
 """
+_COUNT_QUEUED = "select count(*) from runs where status = 'queued'"
 _LIVE = """
     select id, status from runs where session_id = $1 and status in ('queued', 'running', 'waiting') order by turn
 """
@@ -70,6 +71,11 @@ class PostgresRuns:
     async def queued_sessions(self) -> Sequence[str]:
         async with self._pool.connection() as connection:
             return [row["session_id"] for row in await connection.fetch(_QUEUED)]
+
+    async def count_queued(self) -> int:
+        async with self._pool.connection() as connection:
+            count: int = await connection.fetchval(_COUNT_QUEUED)
+            return count
 
     async def live(self, session_id: str) -> Mapping[str, RunStatus]:
         async with self._pool.connection() as connection:

@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.conversation.events import Preview, StoredEvent
+from app import telemetry
+from app.conversation.events import TERMINAL_EVENTS, Preview, StoredEvent
 from app.turns.open_message import OpenMessage
 
 # A reader further behind than this is dropped: it can resume from the log, and memory stays bounded.
@@ -79,7 +80,14 @@ class Broadcast:
         """Sessions that have readers."""
         return list(self._subscriptions)
 
+    @property
+    def readers(self) -> int:
+        return sum(len(readers) for readers in self._subscriptions.values())
+
     def publish(self, event: StoredEvent) -> None:
+        """By who wrote it, once: every end of a run, by whatever way, is counted here."""
+        if event.type in TERMINAL_EVENTS:
+            telemetry.turns.add(1, {telemetry.TURN_STATUS: event.type.removeprefix("turn.")})
         readers = self._subscriptions.get(event.session_id)
         if readers:
             self._published[event.session_id] = max(event.seq, self._published.get(event.session_id, 0))

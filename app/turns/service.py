@@ -69,6 +69,15 @@ class Turns:
             await self._heartbeat.stop()  # before the leases are released: it would renew them
         await self._runner.stop()
 
+    @property
+    def live_runs(self) -> int:
+        """Runs at work in this process."""
+        return len(self._runner.leases)
+
+    @property
+    def open_streams(self) -> int:
+        return self._broadcast.readers
+
     def end_streams(self) -> None:
         self._ending = True
         self._broadcast.end_all()

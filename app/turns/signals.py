@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from opentelemetry.trace import Span, Status, StatusCode
+from opentelemetry.trace import Span, Status, StatusCode, format_trace_id
 
 from app import telemetry
 from app.conversation.run import Run, RunStatus
@@ -23,6 +23,12 @@ def turn_span(session: Session, run: Run) -> Iterator[Span]:
         telemetry.SPAN_TURN, attributes=attributes, record_exception=False, set_status_on_exception=False
     ) as span:
         yield span
+
+
+def trace_id_of(span: Span) -> str | None:
+    """None where nobody traces: neither this server nor, by its `traceparent`, the client."""
+    context = span.get_span_context()
+    return format_trace_id(context.trace_id) if context.is_valid else None
 
 
 def end_turn(span: Span, outcome: Outcome) -> None:

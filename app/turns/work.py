@@ -50,8 +50,10 @@ async def work_on(
     turn = Turn(session, run, profile, journal, bench, book, make_desk(bench, profile), compaction)
     try:
         with signals.turn_span(session, run) as span:
+            book.trace_id = signals.trace_id_of(span) or book.trace_id
             ended = await _outcome(turn, order)
-            outcome = replace(ended, compactions=book.compactions, estimated=book.estimated)
+            state = ended.state or book.unstored_state
+            outcome = replace(ended, compactions=book.compactions, estimated=book.estimated, state=state)
             await finish(_close(turn, journal, outcome, span))
     finally:
         journal.seal()

@@ -5,10 +5,14 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+from app.instruments.page import PrometheusPage
+from app.instruments.start import Instruments, count_into
+from app.instruments.vitals import Pulse
 from tests.double.control import Double
 from tests.double.server import run_double
-from tests.journeys.house import Build, House, open_house
+from tests.journeys.house import Build, Counted, House, open_house
 
 
 @pytest.fixture
@@ -20,6 +24,14 @@ async def build(database_url: str, tmp_path: Path) -> AsyncIterator[Build]:
             return await stack.enter_async_context(open_house(database_url, tmp_path, **options))
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def counted() -> Counted:
+    """For the whole process: a provider can be set only once."""
+    reader, page = InMemoryMetricReader(), PrometheusPage()
+    count_into([reader, page.reader])
+    return Counted(reader, Instruments(page, Pulse()))
 
 
 @pytest.fixture

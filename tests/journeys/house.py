@@ -9,9 +9,11 @@ from typing import Any
 
 import httpx
 from fastapi import FastAPI
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from app.api.requests import Services
 from app.config import Settings
+from app.instruments.start import Instruments
 from app.main import Server, create_app
 from app.ports import Provider, Tool
 from app.providers.anthropic.provider import AnthropicProvider
@@ -102,6 +104,14 @@ class House:
         return list((await self.get(f"{session}/messages", limit=1000))["data"])
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What the test process counts, for all its tests together: as an exporter gets it, and as a server shows it."""
+
+    reader: InMemoryMetricReader
+    instruments: Instruments
+
+
 Build = Callable[..., Awaitable[House]]
 
 
@@ -114,6 +124,7 @@ async def open_house(
     double: Double | None = None,
     tools: Sequence[Tool] | None = None,
     ping_s: float = 10,
+    instruments: Instruments | None = None,
     **changes: Any,
 ) -> AsyncIterator[House]:
     """`double`: the model is it, over the Anthropic adapter with a clock that does not sleep."""
@@ -125,7 +136,7 @@ async def open_house(
         provider = AnthropicProvider(KEY, double.base_url, StillClock())
         values["model"] = MODEL
     settings = Settings(**{**values, **changes})
-    app = create_app(settings, database_url, provider, tools, ping_s)
+    app = create_app(settings, database_url, provider, tools, ping_s, instruments=instruments)
     async with served(app) as (url, server), client(url) as http:
         yield House(http, app, server, attached)
 

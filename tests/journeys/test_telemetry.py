@@ -4,8 +4,7 @@ import asyncio
 import logging
 
 import pytest
-from opentelemetry import metrics, trace
-from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry import trace
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -14,7 +13,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from tests.double.control import Double
 from tests.double.steps import Hold, HttpError, Reply, call, say
-from tests.journeys.house import MODEL, Build, House
+from tests.journeys.house import MODEL, Build, Counted, House
 from tests.journeys.tools import Hanging
 
 
@@ -29,10 +28,8 @@ def exporter() -> InMemorySpanExporter:
 
 
 @pytest.fixture(scope="session")
-def meter() -> InMemoryMetricReader:
-    reader = InMemoryMetricReader()
-    metrics.set_meter_provider(MeterProvider([reader]))
-    return reader
+def meter(counted: Counted) -> InMemoryMetricReader:
+    return counted.reader
 
 
 @pytest.fixture

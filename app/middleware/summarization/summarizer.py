@@ -17,8 +17,8 @@ from app.conversation.reply import Reply, UsageSeen
 from app.conversation.request import ModelRequest
 from app.conversation.usage import Purpose, Usage
 from app.errors import ProviderFailure
-from app.middleware.summarization.signals import chat_span, record_reply
 from app.ports import Provider
+from app.signals.calls import chat_span, record_reply
 
 log = logging.getLogger(__name__)
 
@@ -170,9 +170,9 @@ class _Work:
         seen: list[Usage] = []
         self.attempts += 1
         try:
-            with chat_span(request) as span:
+            with chat_span(request, seen, {}) as span:
                 reply = await _reply(self.provider, request, seen)
-                record_reply(span, request, reply.stop_reason, reply.usage)
+                record_reply(span, request, reply, seen)
         except BaseException:
             self.spent += seen
             raise

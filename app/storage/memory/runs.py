@@ -142,6 +142,10 @@ class MemoryRuns:
         ready = [room for room in self._state.rooms.values() if room.live() and room.free()]
         return [room.session.id for room in sorted(ready, key=lambda room: room.live()[0].created_at)]
 
+    async def count_queued(self) -> int:
+        live = (run for room in self._state.rooms.values() for run in room.live())
+        return sum(run.status is RunStatus.QUEUED for run in live)
+
     async def live(self, session_id: str) -> Mapping[str, RunStatus]:
         room = self._state.rooms.get(session_id)
         return {run.id: run.status for run in room.live()} if room else {}

@@ -23,7 +23,7 @@ REFUSED = ProviderFailure("context_overflow", "too many tokens", transient=False
 REJECTED = ProviderFailure("provider_rejected", "messages.3: no", transient=False, status=400)
 ASK = calls(use("compact_conversation", {}, "ask"))
 HISTOGRAMS = ("token_usage", "context_input", "read_ratio", "evicted_messages")
-COUNTERS = ("compactions", "tool_args_truncated", "epochs")
+COUNTERS = ("compactions", "tool_args_truncated", "epochs", "overflow_retries")
 
 
 @pytest.fixture
@@ -131,13 +131,15 @@ async def test_the_summarizers_span_stands_beside_the_calls_and_the_next_call_sa
     assert told == [("main", None), ("summarize", None), ("main", True), ("main", None)]
 
 
-async def test_overflows_are_events_of_the_turn_and_errors_of_their_calls(spans):
+async def test_overflows_are_events_of_the_turn_and_errors_of_their_calls(spans, reader):
     room = await talked()
     spans.clear()
     await room.say("and now?", REFUSED, REFUSED, REFUSED)
     await room.turns.stop()
     [turn] = named(spans, "invoke_agent")
     assert [event.name for event in turn.events].count(RETRY) == 2
+    retries = points(reader, "hango.context.overflow_retries")
+    assert {point.attributes["hango.overflow.step"]: point.value for point in retries} == {"overflow": 1, "truncate": 1}
     mains = [span for span in named(spans, "chat double-1") if span.attributes["hango.call.purpose"] == "main"]
     assert [span.attributes["error.type"] for span in mains] == ["context_overflow"] * 3
     assert {span.status.status_code for span in (turn, *mains)} == {StatusCode.ERROR}
