@@ -138,7 +138,8 @@ async def test_the_page_names_every_path_and_method(build: Build):
     found = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     session = "/v1/sessions/{session_id}"
     assert found == {
-        ("GET", "/livez"), ("GET", "/readyz"), ("GET", "/v1/models"), ("POST", "/v1/sessions"), ("GET", "/v1/sessions"),
+        ("GET", "/livez"), ("GET", "/readyz"), ("GET", "/metrics"), ("GET", "/v1/models"),
+        ("POST", "/v1/sessions"), ("GET", "/v1/sessions"),
         ("GET", session), ("PATCH", session), ("DELETE", session), ("GET", f"{session}/messages"),
         ("GET", f"{session}/context"), ("GET", f"{session}/context/view"), ("GET", f"{session}/context/records"),
         ("POST", f"{session}/compact"), ("GET", f"{session}/usage"), ("GET", f"{session}/files"),
