@@ -178,10 +178,21 @@ class CompactionAnswer(BaseModel):
     record_id: str | None = None
 
 
+class PutAway(BaseModel):
+    """The record, and for a summary or truncation its reason."""
+
+    record_id: str
+    tier: str
+    reason: str | None
+
+
 class FileAnswer(BaseModel):
+    """`put_away`: the records because of which the model is not shown this content whole."""
+
     path: str
     size: int | None
     modified_at: str | None
+    put_away: list[PutAway]
 
 
 class ModelAnswer(BaseModel):

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.api.answers import PROBLEMS, FileAnswer, Page
 from app.api.json_text import JsonResponse
 from app.api.render import file_json, page_json
-from app.api.requests import Bearer, Context, Opened
+from app.api.requests import DEFAULT_LIMIT, After, Bearer, Context, Limit, Opened, limit_of, number
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/files", tags=["files"], dependencies=[Bearer], responses=PROBLEMS)
 
@@ -16,9 +16,12 @@ _TEXT = (".txt", ".md", ".json", ".csv", ".log")
 
 
 @router.get("", response_model=Page[FileAnswer])
-async def list_files(session: Opened, services: Context) -> Response:
-    files = await services.files.list(session.id, "/")
-    return JsonResponse(page_json([file_json(info) for info in files], None))
+async def list_files(session: Opened, services: Context, after: After = None, limit: Limit = DEFAULT_LIMIT) -> Response:
+    """By path, with what was put away in them and why."""
+    start, size = number(after), limit_of(limit)
+    files = await services.sessions.listed_files(session.tenant, session.id)
+    following = start + size if len(files) > start + size else None
+    return JsonResponse(page_json([file_json(*file) for file in files[start : start + size]], following))
 
 
 @router.get("/{path:path}", response_class=Response)

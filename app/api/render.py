@@ -1,6 +1,6 @@
 """Values of the vocabulary as the JSON of the contract."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -77,9 +77,21 @@ def usage_json(totals: UsageByPurpose) -> Json:
     return {"by_purpose": usage_to_json(totals), "cache_read_ratio": None if ratio is None else round(ratio, 4)}
 
 
-def file_json(info: FileInfo) -> Json:
+def file_json(info: FileInfo, put_away: Iterable[Record]) -> Json:
     modified = timestamp(info.modified_at) if info.modified_at else None
-    return {"path": info.path, "size": info.size, "modified_at": modified}
+    return {
+        "path": info.path,
+        "size": info.size,
+        "modified_at": modified,
+        "put_away": [
+            {
+                "record_id": record.id,
+                "tier": str(record.tier),
+                "reason": str(record.reason) if isinstance(record, Cut) else None,
+            }
+            for record in put_away
+        ],
+    }
 
 
 def model_json(profile: ModelProfile) -> Json:

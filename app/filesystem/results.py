@@ -2,16 +2,21 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from app.conversation.messages import Block, StoredMessage, tool_results, tool_uses
+from app.context.places import Place, call_places
+from app.conversation.media import MEDIA_TYPES
+from app.conversation.messages import Block, StoredMessage, tool_uses
 from app.conversation.run import CallState, ToolCall
 from app.conversation.virtual_path import Area, canonical, folder_parts, parse_path
 from app.errors import FileMissing, PathRefused
 from app.filesystem.os_errors import NO_FILE
+from app.filesystem.result_parts import media_bytes, part_text, text_of_result
 from app.ports import FileBackend, FileEnd, FileInfo, TranscriptStore
 
-RESULT, ARGUMENTS, USER_TEXT = "txt", "args.json", "user.txt"
+RESULT, ARGUMENTS, USER = "txt", "args.json", "user"
+USER_TEXT = f"{USER}.txt"
+# Rows from a call's on among which its result is looked for: the next one, but for rows that no view shows.
+NEAR = 16
 # Keeps a made-up name inside the integers of every store.
 MAX_DIGITS = 9
 
@@ -24,8 +29,8 @@ def result_name(seq: int, index: int, kind: str) -> str:
 class ResultFiles:
     """FileBackend that renders /tool_results from the transcript and hands every other area to `inner`.
 
-    `<seq>-<index>.txt` is a result, `.args.json` the arguments of its call; `.user.txt`, the text of a user row, can be
-    read and is not listed.
+    `<seq>-<index>.txt` is a result, `.args.json` the arguments of its call. `.user.txt`, a block of a user row, and the
+    media of results (`.<part>.png`) and of user rows (`.user.png`) can be read and are not listed.
     """
 
     def __init__(self, inner: FileBackend, transcript: TranscriptStore) -> None:
@@ -36,10 +41,10 @@ class ResultFiles:
         area, names = parse_path(path)
         if area is not Area.RESULTS:
             return await self._inner.read(session_id, path)
-        text = await self._render(session_id, *_parse_name(names))
-        if text is None:
+        data = await self._render(session_id, *_parse_name(names))
+        if data is None:
             raise FileMissing(NO_FILE)
-        return text.encode()
+        return data if isinstance(data, bytes) else data.encode()
 
     async def read_end(self, session_id: str, path: str, length: int) -> FileEnd:
         if parse_path(path)[0] is Area.RESULTS:
@@ -47,23 +52,23 @@ class ResultFiles:
             return FileEnd(data[-length:], len(data))
         return await self._inner.read_end(session_id, path, length)
 
-    async def _render(self, session_id: str, seq: int, index: int, kind: str) -> str | None:
-        rows = await self._transcript.page(session_id, after=seq - 1, limit=2)
+    async def _render(self, session_id: str, seq: int, index: int, kind: str) -> str | bytes | None:
+        rows = await self._transcript.page(session_id, after=seq - 1, limit=NEAR)
         if not rows or rows[0].seq != seq:
             return None
-        if kind == USER_TEXT:
-            return _user_text(rows[0], index)
+        if kind.startswith(f"{USER}."):
+            return _of_user(rows[0], index, kind.removeprefix(f"{USER}."))
         calls = tool_uses(rows[0].content)
         if rows[0].role != "assistant" or index >= len(calls):
             return None
         if kind == ARGUMENTS:
             return json.dumps(calls[index]["input"], ensure_ascii=False, indent=2)
-        content = _answer(rows[1:], calls[index]["id"])
+        content = _answer(rows, (seq, index))
         if content is None:
             # Not in a row yet, because the batch is still running.
             stored = await self._transcript.calls(session_id, seq)
             content = next((call.result for call in stored if call.index == index), None)
-        return None if content is None else result_text(content)
+        return None if content is None else _of_result(content, seq, index, kind)
 
     async def write(self, session_id: str, path: str, data: bytes) -> None:
         _refuse_results(path)
@@ -112,39 +117,43 @@ def _parse_name(names: tuple[str, ...]) -> tuple[int, int, str]:
     seq, _, index = numbers.partition("-")
     if all(part.isascii() and part.isdigit() and len(part) <= MAX_DIGITS for part in (seq, index)):
         parsed = int(seq), int(index), kind
-        if kind in (RESULT, ARGUMENTS, USER_TEXT) and result_name(*parsed) == name:
+        if _is_kind(kind) and result_name(*parsed) == name:
             return parsed
     raise FileMissing(NO_FILE)
 
 
-def _user_text(row: StoredMessage, index: int) -> str | None:
-    if row.role != "user" or index >= len(row.content):
+def _is_kind(kind: str) -> bool:
+    if kind in (RESULT, ARGUMENTS, USER_TEXT):
+        return True
+    part, _, ending = kind.partition(".")
+    return ending in MEDIA_TYPES and (part == USER or (part.isascii() and part.isdigit() and len(part) <= MAX_DIGITS))
+
+
+def _of_user(row: StoredMessage, index: int, ending: str) -> str | bytes | None:
+    if row.role != "user" or index >= len(row.content) or row.content[index].get("type") == "tool_result":
         return None
-    text: str | None = row.content[index].get("text")
-    return text
+    block = row.content[index]
+    return part_text(block, _stem(row.seq, index, USER)) if ending == RESULT else media_bytes(block, ending)
 
 
-def _answer(rows: Sequence[StoredMessage], tool_use_id: str) -> str | list[Block] | None:
-    for row in rows:
-        for block in tool_results(row.content):
-            if block["tool_use_id"] == tool_use_id:
-                content: str | list[Block] = block.get("content", "")
-                return content
-    return None
+def _of_result(content: str | list[Block], seq: int, index: int, kind: str) -> str | bytes | None:
+    if kind == RESULT:
+        return text_of_result(content, _stem(seq, index))
+    part, _, ending = kind.partition(".")
+    parts = () if isinstance(content, str) else content
+    return media_bytes(parts[int(part)], ending) if int(part) < len(parts) else None
 
 
-def result_text(content: str | list[Block]) -> str:
-    """The text of a result; other blocks are named, never pasted."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(block["text"] if block.get("type") == "text" else _named(block) for block in content)
+def _stem(seq: int, index: int, *more: str) -> str:
+    return canonical(Area.RESULTS, (".".join([result_name(seq, index, "").rstrip("."), *more]),))
 
 
-def _named(block: Block) -> str:
-    """`[image: image/png, 1234 bytes]`; a source without data is named by its kind."""
-    source: dict[str, Any] = block.get("source") or {}
-    data = source.get("data")
-    if not isinstance(data, str):
-        return f"[{block.get('type')}: {source.get('type', 'no source')}]"
-    size = len(data) * 3 // 4 - data[-2:].count("=") if source.get("type") == "base64" else len(data.encode())
-    return f"[{block.get('type')}: {source.get('media_type')}, {size} bytes]"
+def _answer(rows: Sequence[StoredMessage], call: Place) -> str | list[Block] | None:
+    """Paired as in a view; None while the call has no row that answers it."""
+    answers = {place: at for at, place in call_places(rows).items()}
+    if call not in answers:
+        return None
+    seq, index = answers[call]
+    block = next(row.content[index] for row in rows if row.seq == seq)
+    content: str | list[Block] = block.get("content", "")
+    return content

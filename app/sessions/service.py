@@ -11,6 +11,7 @@ from app.context.gauge import Gauge, gauge
 from app.context.head import render_head
 from app.context.ledger import read_ledger
 from app.context.measure import measure
+from app.context.put_away import put_away
 from app.context.repair import Repair
 from app.context.shape import shape_rows
 from app.conversation.clean import clean_json, clean_text
@@ -18,7 +19,7 @@ from app.conversation.messages import Content, Message, StoredMessage
 from app.conversation.records import Ledger, Preamble, Record
 from app.conversation.request import Breakpoint, ModelRequest, ToolDefinition
 from app.conversation.session import Session
-from app.ports import Estimator, FileBackend, IdSource, LedgerStore, Page, SessionStore, TranscriptStore
+from app.ports import Estimator, FileBackend, FileInfo, IdSource, LedgerStore, Page, SessionStore, TranscriptStore
 from app.sessions.opening import Opening, open_session
 from app.sessions.profiles import Profiles, check_window, effective_profile
 
@@ -137,6 +138,15 @@ class Sessions:
         system = session.system or self.base_system
         stable = ledger.preamble.stable if ledger.preamble else len(system)
         return (*((Breakpoint(None, stable - 1),) if stable else ()), *message_points(messages, ledger.cut is not None))
+
+    async def listed_files(self, tenant: str, session_id: str) -> Sequence[tuple[FileInfo, Sequence[Record]]]:
+        """Every file with the records that put its content away; sorted by path."""
+        await self.store.get(tenant, session_id)
+        ledger, rows = await self._ledger(session_id)
+        away = put_away(ledger, rows, session_id)
+        found = {info.path: info for info in await self.files.list(session_id, "/")}
+        unlisted = {path: FileInfo(path, None, None) for path in away.keys() - found.keys()}
+        return [(info, away.get(path, ())) for path, info in sorted({**unlisted, **found}.items())]
 
     async def records(self, tenant: str, session_id: str) -> Sequence[Record]:
         """The records in force, newest first."""

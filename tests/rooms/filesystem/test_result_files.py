@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from app.context.blocks import result_text
 from app.conversation.messages import StoredMessage
 from app.conversation.run import CallState, ToolCall
 from app.errors import Conflict, FileMissing, PathRefused
@@ -82,7 +83,8 @@ async def shown(results, name):
 
 async def test_a_result_is_found_by_its_call_not_by_its_place(results):
     assert await shown(results, "000002-00.txt") == "one\n"
-    assert await shown(results, "000002-01.txt") == "two\n[image: image/png, 4 bytes]"
+    place = "read_file /tool_results/000002-01.1.png shows it"
+    assert await shown(results, "000002-01.txt") == f"two\n[image: image/png, 4 bytes; {place}]"
 
 
 async def test_the_end_of_a_rendered_file_and_of_a_stored_one_is_read(results):
@@ -114,7 +116,7 @@ async def test_a_user_text_is_found_by_its_row_and_block(results):
 @pytest.mark.parametrize(
     "name",
     [
-        "000004-01.txt", "000002-02.txt", "000002-02.args.json", "000001-00.txt", "000001-01.user.txt",
+        "000004-01.txt", "000002-02.txt", "000002-02.args.json", "000001-00.txt", "000001-01.user.jpg",
         "000001-02.user.txt", "000002-00.user.txt", "000003-00.txt", "000009-00.txt", "000000-00.txt", "2-0.txt",
         "0000002-00.txt", "000002-000.txt", "000002-00", "000002-00.TXT", "000002-00.txt/x", "toolu_1.txt",
         "９00002-00.txt", "-00000-00.txt", "99999999999999999999-00.txt", "000002-99999999999999999999.txt",
@@ -125,11 +127,50 @@ async def test_any_other_name_is_missing(results, name):
         await shown(results, name)
 
 
-async def test_sources_without_data_are_named_by_their_kind(rows, results):
+async def test_what_is_neither_text_nor_a_medium_is_json_and_documents_of_text_are_text(rows, results):
     link = {"type": "image", "source": {"type": "url", "url": "https://example.org/x.png"}}
-    note = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "é"}}
-    rows.add("user", answer(3, content=[link, note, {"type": "odd"}]))
-    assert await shown(results, "000004-00.txt") == ("[image: url]\n[document: text/plain, 2 bytes]\n[odd: no source]")
+    note = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "é\n2"}}
+    odd = {"type": "odd", "found": ["é", 1.0]}
+    rows.add("user", answer(3, content=[link, note, odd]))
+    text = await shown(results, "000004-00.txt")
+    assert text.split("\né\n2\n") == [json.dumps(link, indent=2), json.dumps(odd, indent=2, ensure_ascii=False)]
+
+
+async def test_text_comes_first_so_that_its_lines_count_as_in_what_is_shown_of_it(rows, results):
+    pieces = [PIXEL, {"type": "text", "text": "one\ntwo"}, PIXEL, {"type": "text", "text": "three"}]
+    rows.add("user", answer(3, content=pieces))
+    text = await shown(results, "000004-00.txt")
+    assert text.startswith(f"{result_text(answer(3, content=pieces))}\n[image: ")
+    assert text.splitlines()[2:] == [
+        "three",
+        *(f"[image: image/png, 4 bytes; read_file /tool_results/000004-00.{part}.png shows it]" for part in (0, 2)),
+    ]
+
+
+async def test_a_medium_is_its_bytes_and_its_text_names_the_file(results):
+    assert await results.read("ses_1", "/tool_results/000002-01.1.png") == bytes(range(4))
+    assert await results.read("ses_1", "/tool_results/000001-01.user.png") == bytes(range(4))
+    place = "read_file /tool_results/000001-01.user.png shows it"
+    assert await shown(results, "000001-01.user.txt") == f"[image: image/png, 4 bytes; {place}]"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "000002-01.0.png", "000002-01.2.png", "000002-01.1.jpg", "000002-00.0.png", "000002-01.png", "000002-01.-1.png",
+        "000002-01.99999999999.png", "000001-00.user.png", "000003-00.user.png", "000003-00.user.txt",
+        "000002-01.x.png",
+    ],
+)  # fmt: skip
+async def test_a_medium_that_is_not_there_is_missing(results, name):
+    with pytest.raises(FileMissing):
+        await results.read("ses_1", f"/tool_results/{name}")
+
+
+async def test_data_that_is_no_base64_is_no_file(rows, results):
+    rows.add("user", {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A"}})
+    with pytest.raises(FileMissing):
+        await results.read("ses_1", "/tool_results/000005-00.user.png")
 
 
 async def test_finished_calls_are_listed_with_results_and_all_with_arguments(results):

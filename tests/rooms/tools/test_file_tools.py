@@ -7,6 +7,7 @@ from app.filesystem.local import LocalFiles
 from app.system import SystemClock
 from app.tools.file_tools import file_tools
 from app.tools.list_files import MAX_ENTRIES
+from app.tools.read_file import MAX_MEDIA_BYTES
 from app.tools.registry import Registry
 
 PATH = "/workspace/notes.md"
@@ -153,3 +154,21 @@ async def test_a_list_of_too_many_files_names_the_folders(run, files):
     await files.write("ses_1", "/workspace/a/more", b"")
     lines = (await run("list_files", path="/workspace/a")).content.split("\n")
     assert (len(lines), lines[-1]) == (MAX_ENTRIES + 1, "[1 more entries]")
+
+
+async def test_a_medium_that_was_put_away_is_shown_again_and_any_other_file_is_not(run, files):
+    for path, data in (("/tool_results/000001-00.1.png", b"\x89PNG"), ("/tool_results/000001-00.user.pdf", b"%PDF")):
+        await files.write("ses_1", path, data)
+    await files.write("ses_1", "/workspace/a.png", b"\x89PNG\0")
+    told, shown = (await run("read_file", path="/tool_results/000001-00.1.png")).content
+    assert told == {"type": "text", "text": "[image/png, 4 bytes]"}
+    assert shown == {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}}
+    [_, paper] = (await run("read_file", path="/tool_results/000001-00.user.pdf")).content
+    assert (paper["type"], paper["source"]["media_type"]) == ("document", "application/pdf")
+    assert (await run("read_file", path="/workspace/a.png")).content == "[not a text file: 5 bytes]"
+
+
+async def test_a_medium_over_the_providers_limit_is_named_with_it(run, files):
+    await files.write("ses_1", "/tool_results/000001-00.1.png", bytes(MAX_MEDIA_BYTES + 1))
+    shown = await run("read_file", path="/tool_results/000001-00.1.png")
+    assert shown.content == "[image/png, 3750001 bytes: too large to be shown, at most 3750000 bytes]"
