@@ -16,6 +16,7 @@ from fastapi import FastAPI
 
 from app.agent.turn import ContextSettings, Limits, Workbench
 from app.api.app import create_api
+from app.api.connection import Connection
 from app.api.readiness import Check, Readiness
 from app.api.requests import Services
 from app.api.sse import PING_S
@@ -308,7 +309,12 @@ def serve(app: FastAPI, settings: Settings) -> None:
     """Serves until SIGTERM or SIGINT. Raises StartupError when the address is taken."""
     with _listen(settings) as listener:
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, timeout_graceful_shutdown=SHUTDOWN_S, server_header=False
+            app,
+            http=Connection,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=SHUTDOWN_S,
+            server_header=False,
         )
         _announce(settings, listener.getsockname()[1])
         Server(config).run(sockets=[listener])

@@ -1,9 +1,11 @@
-"""`python -m bench [all | server | context | replay [words]]`. Figures are ratios within one run: absolute times depend
-on the machine."""
+"""`python -m bench [all | server | context | replay [words] | load [words]]`; `all` is without `load`.
+
+Figures are ratios within one run: absolute times depend on the machine."""
 
 import argparse
 
 from bench import context, server
+from bench.crowd.report import load
 from bench.replay.jobs import run_jobs
 from bench.replay.recordings import BESIDE, FOLDER, recordings
 from bench.replay.report import report
@@ -20,8 +22,8 @@ def replay(words: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench")
-    parser.add_argument("part", nargs="?", choices=("all", "server", "context", "replay"), default="all")
-    parser.add_argument("words", nargs="*", help="for replay: settings or recordings to play")
+    parser.add_argument("part", nargs="?", choices=("all", "server", "context", "replay", "load"), default="all")
+    parser.add_argument("words", nargs="*", help="for replay: settings or recordings; for load: parts")
     options = parser.parse_args()
     if options.part in ("all", "server"):
         server.main()
@@ -29,6 +31,8 @@ def main() -> None:
         context.main()
     if options.part in ("all", "replay"):
         replay(options.words)
+    if options.part == "load":
+        load(options.words)
 
 
 if __name__ == "__main__":

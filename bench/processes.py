@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 from urllib.error import URLError
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -31,13 +32,18 @@ class Process:
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
 
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
 
 @contextmanager
-def running(module: list[str], port: int, path: str, env: Mapping[str, str]) -> Iterator[Process]:
-    """`python -m <module>` until the block ends; ready when `path` gives any HTTP answer."""
+def running(
+    module: list[str], port: int, path: str, env: Mapping[str, str], log: IO[bytes] | int = subprocess.DEVNULL
+) -> Iterator[Process]:
+    """`python -m <module>` until the block ends; ready when `path` gives any HTTP answer. `log` gets its errors."""
     url, begin = f"http://127.0.0.1:{port}", time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-m", *module], env={**os.environ, **env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", *module], env={**os.environ, **env}, stdout=subprocess.DEVNULL, stderr=log
     ) as child:
         try:
             _wait(f"{url}{path}", child)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from app.api.connection import Connection
 from app.main import Server, end_streams
 
 ROOT = Path(__file__).parents[1]
@@ -23,7 +23,9 @@ STARTUP_S = 30
 @asynccontextmanager
 async def served(app: FastAPI) -> AsyncIterator[tuple[str, Server]]:
     """The address and its server. uvicorn without its main loop, signal handlers and slow shutdown."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, server_header=False)
+    config = uvicorn.Config(
+        app, http=Connection, host="127.0.0.1", port=0, log_config=None, access_log=False, server_header=False
+    )
     config.load()
     server = Server(config)
     server.lifespan = config.lifespan_class(config)
@@ -35,7 +37,7 @@ async def served(app: FastAPI) -> AsyncIterator[tuple[str, Server]]:
         for listener in server.servers:
             listener.close()
         for protocol in list(server.server_state.connections):
-            assert isinstance(protocol, HttpToolsProtocol)
+            assert isinstance(protocol, Connection)
             protocol.transport.close()
         await asyncio.gather(*server.server_state.tasks, return_exceptions=True)
         await server.lifespan.shutdown()

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from app.api.connection import cut
 from app.api.json_text import DATA_HEADERS, encode_line, timestamp
 from app.conversation.events import Preview, StoredEvent
 from app.errors import StoreUnavailable
@@ -74,7 +75,7 @@ class EventStream(Response):
         if not pump.cancelled():
             pump.result()
         if not left:
-            await _end(send)
+            await _end(scope, receive, send)
 
     async def _pump(self, send: Send) -> None:
         await _send(send, frame(None))
@@ -92,10 +93,13 @@ async def _send(send: Send, text: str) -> None:
     await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
 
 
-async def _end(send: Send) -> None:
-    with suppress(TimeoutError):
+async def _end(scope: Scope, receive: Receive, send: Send) -> None:
+    try:
         async with asyncio.timeout(END_S):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+    except TimeoutError:
+        cut(scope)
+        await _disconnected(receive)
 
 
 async def _disconnected(receive: Receive) -> None:

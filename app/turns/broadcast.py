@@ -14,7 +14,9 @@ from app.conversation.events import TERMINAL_EVENTS, Preview, StoredEvent
 from app.turns.open_message import OpenMessage
 
 # A reader further behind than this is dropped: it can resume from the log, and memory stays bounded.
-BUFFER_ITEMS = 1000
+BUFFER_ITEMS, BUFFER_CHARS = 1000, 2**23
+# Durable events that wait as they are; of those behind them the number waits, and the log has the rest.
+WHOLE_EVENTS = 16
 
 
 class Dropped(Exception):
@@ -28,24 +30,36 @@ class Subscription:
         self.snapshot = snapshot
         self.dropped = dropped
         self._items: asyncio.Queue[StoredEvent | Preview | int] = asyncio.Queue(BUFFER_ITEMS)
+        self._chars = 0  # of the previews that wait
 
     def offer(self, item: StoredEvent | Preview | int) -> None:
-        try:
-            self._items.put_nowait(item)
-        except asyncio.QueueFull:
+        if isinstance(item, StoredEvent) and self._items.qsize() >= WHOLE_EVENTS:
+            item = item.seq
+        self._chars += _chars(item)
+        # One that is alone may have any size: its reader keeps up.
+        if self._items.full() or (self._chars > BUFFER_CHARS and not self._items.empty()):
             self.dropped.set()
+        else:
+            self._items.put_nowait(item)
 
     async def get(self, timeout_s: float) -> StoredEvent | Preview | int | None:
         """The next item; None when none came in time. Raises Dropped."""
         if self.dropped.is_set():
             raise Dropped
-        if not self._items.empty():
-            return self._items.get_nowait()
+        item = self._items.get_nowait() if not self._items.empty() else await self._next(timeout_s)
+        self._chars -= _chars(item)
+        return item
+
+    async def _next(self, timeout_s: float) -> StoredEvent | Preview | int | None:
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._items.get()
         except TimeoutError:
             return None
+
+
+def _chars(item: StoredEvent | Preview | int | None) -> int:
+    return len(item.data["text"]) if isinstance(item, Preview) else 0
 
 
 class Broadcast:

@@ -1,12 +1,11 @@
 """One reader of a session: stored events, then the text so far of the open message, then what happens."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from app.conversation.events import TERMINAL_EVENTS, EventType, Preview, StoredEvent
 from app.ports import EventLog
-from app.turns.broadcast import Broadcast, Subscription
+from app.turns.broadcast import BUFFER_ITEMS, Broadcast, Subscription
 
 PAGE = 500
 _ENDS = {*TERMINAL_EVENTS, EventType.TURN_WAITING}
@@ -27,8 +26,8 @@ class Follower:
         self._cursor = after
         self._run_id = run_id
         self._until = until
-        # Ids of messages whose previews are over; only the newest can still have some in the buffer.
-        self._closed: deque[str] = deque(maxlen=32)
+        # Ids of messages whose previews are over, oldest first; of so many the buffer may still have some.
+        self._closed: dict[str, None] = {}
         self._ended = False
         self.dropped = asyncio.Event()
 
@@ -93,12 +92,17 @@ class Follower:
         """Takes note of the next event; False when the filter leaves it out."""
         self._cursor = event.seq
         if event.type is EventType.MESSAGE_ASSISTANT:
-            self._closed.append(event.data["message"]["id"])
+            self._close(event.data["message"]["id"])
         elif event.type is EventType.MESSAGE_DISCARDED:
-            self._closed.append(event.data["message_id"])
+            self._close(event.data["message_id"])
         if self._until is not None and event.run_id == self._until and event.type in _ENDS:
             self._ended = True
         return self._run_id is None or event.run_id == self._run_id
+
+    def _close(self, message_id: str) -> None:
+        self._closed[message_id] = None
+        if len(self._closed) > BUFFER_ITEMS:
+            del self._closed[next(iter(self._closed))]
 
     def _wanted(self, preview: Preview) -> bool:
         ours = self._run_id is None or preview.run_id == self._run_id

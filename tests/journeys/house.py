@@ -1,7 +1,7 @@
 """A client's view of one running server, with short words for what clients do."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,6 +45,12 @@ class House:
         assert self.app is not None
         services: Services = self.app.state.services
         return services
+
+    @property
+    def connections(self) -> Collection[object]:
+        """Those that are open at the server."""
+        assert self.server is not None
+        return self.server.server_state.connections
 
     async def all_requests_ended(self) -> None:
         """Streams too: the server has noticed that their readers are gone."""

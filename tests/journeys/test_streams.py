@@ -103,8 +103,9 @@ async def test_open_streams_hold_no_connection(build: Build, double: Double):
         await one.until("tool.started")
         await asyncio.gather(tool.started.wait(), hold.reached.wait())
         async with AsyncExitStack() as stack:
-            for _ in range(50):
-                reader = await stack.enter_async_context(house.follow(working))
+            # Kept: a reader that nobody holds closes its stream.
+            readers = [await stack.enter_async_context(house.follow(working)) for _ in range(50)]
+            for reader in readers:
                 await reader.until("tool.started")
             assert house.services.database.in_use == 0
             async with asyncio.timeout(5):

@@ -86,7 +86,8 @@ def broadcast() -> Broadcast:
 
 
 def opened(client: Client, follower: Follower, ping_s: float = NEVER_S) -> asyncio.Task[None]:
-    return asyncio.create_task(EventStream(follower, ping_s)({"type": "http"}, client.receive, client.send))
+    scope = {"type": "http", "extensions": {"hango.cut": {"now": client.left.set}}}
+    return asyncio.create_task(EventStream(follower, ping_s)(scope, client.receive, client.send))
 
 
 async def test_a_stream_ends_after_the_last_event_of_its_run(client: Client, broadcast: Broadcast):
@@ -127,6 +128,7 @@ async def test_a_reader_that_never_reads_is_cut_off(client: Client, broadcast: B
         published += 1
     await stream
     assert published <= 1002
+    assert client.left.is_set()
     assert not client.ended
     assert broadcast.sessions == []
 

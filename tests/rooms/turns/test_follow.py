@@ -1,8 +1,9 @@
 """Readers: each durable event once and in order, whatever was published when; the open message whole."""
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.conversation.events import EventType, Preview, PreviewType, StoredEvent
 from app.conversation.reply import Delta
-from app.turns.broadcast import BUFFER_ITEMS, Broadcast, Dropped
+from app.turns.broadcast import BUFFER_CHARS, BUFFER_ITEMS, WHOLE_EVENTS, Broadcast, Dropped
 from app.turns.follow import PAGE, Follower
 from app.turns.open_message import OpenMessage
 
@@ -41,6 +42,13 @@ class Log:
 
     async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
         return dict.fromkeys(session_ids, len(self.events))
+
+
+@dataclass(frozen=True)
+class Held:
+    """What an event carries, to see whether it still lives."""
+
+    number: int
 
 
 @dataclass
@@ -254,6 +262,61 @@ async def test_a_reader_that_does_not_read_is_dropped_alone_and_can_resume():
     scene.end()
     assert seqs(await fast) == list(range(1, BUFFER_ITEMS + 4))
     assert seqs(await read(scene.follow(after=1, until="run_1"))) == list(range(2, BUFFER_ITEMS + 4))
+
+
+async def test_a_reader_that_does_not_read_is_dropped_for_large_previews_too():
+    scene = Scene()
+    message = scene.open()
+    slow = scene.follow()
+    items = slow.items(TICK_S)
+    scene.publish()
+    assert (await anext(items)).seq == 1
+    text = "x" * BUFFER_CHARS
+    say(message, text)
+    assert not slow.dropped.is_set()
+    assert (await anext(items)).data["text"] == text
+    say(message, "y")
+    assert not slow.dropped.is_set()
+    say(message, text)
+    assert slow.dropped.is_set()
+
+
+async def test_a_reader_that_is_behind_holds_numbers_and_not_events():
+    scene = Scene()
+    slow = scene.follow(until="run_1")
+    items = slow.items(TICK_S)
+    scene.publish()
+    assert (await anext(items)).seq == 1
+    held = weakref.WeakSet[Held]()
+    for number in range(3 * WHOLE_EVENTS):
+        scene.publish(large=(large := Held(number)))
+        held.add(large)
+    scene.log.events = [replace(event, data={}) for event in scene.log.events]
+    del large
+    assert len(held) == WHOLE_EVENTS
+    scene.end()
+    assert seqs([item async for item in items]) == list(range(2, 3 * WHOLE_EVENTS + 3))
+
+
+async def test_what_was_said_of_many_closed_messages_is_not_said_again_to_a_reader_that_is_behind():
+    scene = Scene()
+    slow = scene.follow(until="run_1")
+    items = slow.items(TICK_S)
+    scene.publish()
+    assert (await anext(items)).seq == 1
+    for number in range(100):
+        message = scene.open(f"msg_{number}")
+        say(message, f"<{number}>")
+        scene.broadcast.closed(message)
+        scene.publish(EventType.MESSAGE_ASSISTANT, message={"id": f"msg_{number}"})
+    scene.end()
+    closed: set[str] = set()
+    async for item in items:
+        if isinstance(item, Preview):
+            assert item.data["message_id"] not in closed
+        elif item.type is EventType.MESSAGE_ASSISTANT:
+            closed.add(item.data["message"]["id"])
+    assert len(closed) == 100
 
 
 async def test_streams_end_when_the_server_stops_those_that_come_later_too():
