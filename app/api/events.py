@@ -9,7 +9,18 @@ from app.api.answers import PROBLEMS
 from app.api.event_types import STREAM, EventPage
 from app.api.json_text import JsonResponse
 from app.api.render import page_json
-from app.api.requests import DEFAULT_LIMIT, After, Bearer, Context, Limit, Opened, limit_of, number, wants_stream
+from app.api.requests import (
+    DEFAULT_LIMIT,
+    NUMBER,
+    AfterNumber,
+    Bearer,
+    Context,
+    Limit,
+    Opened,
+    limit_of,
+    number,
+    wants_stream,
+)
 from app.api.sse import EventStream, event_json
 
 router = APIRouter(
@@ -31,10 +42,10 @@ async def read_events(
     request: Request,
     session: Opened,
     services: Context,
-    after: After = None,
+    after: AfterNumber = None,
     run_id: RunFilter = None,
     limit: Limit = DEFAULT_LIMIT,
-    last_event_id: Annotated[str | None, Header(max_length=20)] = None,
+    last_event_id: Annotated[str | None, Header(pattern=NUMBER)] = None,
 ) -> Response:
     """Events after `Last-Event-ID` or `after`, oldest first."""
     cursor = number(last_event_id or after)

@@ -1,8 +1,9 @@
 """Files of a session: always downloads, never pages."""
 
+from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from app.api.answers import PROBLEMS, FileAnswer, Page
@@ -12,6 +13,9 @@ from app.api.requests import DEFAULT_LIMIT, After, Bearer, Context, Limit, Opene
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/files", tags=["files"], dependencies=[Bearer], responses=PROBLEMS)
 
+VirtualPath = Annotated[
+    str, Path(description="A path of the list, without its first slash.", json_schema_extra={"format": "virtual-path"})
+]
 _TEXT = (".txt", ".md", ".json", ".csv", ".log")
 
 
@@ -25,7 +29,7 @@ async def list_files(session: Opened, services: Context, after: After = None, li
 
 
 @router.get("/{path:path}", response_class=Response)
-async def read_file(session: Opened, services: Context, path: str) -> Response:
+async def read_file(session: Opened, services: Context, path: VirtualPath) -> Response:
     data = await services.files.read(session.id, f"/{path}")
     name = quote(path.rsplit("/", 1)[-1], safe="")
     headers = {

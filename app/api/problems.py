@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from app.api.json_text import JsonResponse
 from app.errors import HangoError, InvalidPayload, InvalidRequest, StoreUnavailable, TooManyRequests, Unauthorized
@@ -20,6 +21,7 @@ _CODES = {
     413: "body_too_large",
     415: "unsupported_media_type",
 }
+_METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 # How pydantic marks the members of a union inside a place: no part of the client's own names.
 _UNION_MEMBER = re.compile(r"(constrained-|nullable\[|function-|union\[|is-instance)?(str|list|dict|int)\b.*")
 MAX_NAME = 64
@@ -90,8 +92,19 @@ async def _framework(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, HTTPException)
     status = error.status_code
     detail = "There is nothing at this path." if status == 404 else f"{error.detail}."
-    headers = dict(error.headers or {})
+    headers = {"Allow": _allowed(request)} if status == 405 else dict(error.headers or {})
     return _document(status, _CODES.get(status, "http_error"), str(error.detail), detail, {}, headers)
+
+
+def _allowed(request: Request) -> str:
+    """Every method of this path; the router itself names those of its first route alone. The door answers HEAD."""
+    found = [method for method in _METHODS if _has(request, method)]
+    return ", ".join([*found, "HEAD"] if "GET" in found else found)
+
+
+def _has(request: Request, method: str) -> bool:
+    scope = {**request.scope, "method": method}
+    return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
 
 
 async def _unknown(request: Request, error: Exception) -> ProblemResponse:

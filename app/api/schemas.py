@@ -4,8 +4,11 @@ import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from app.api.block_schemas import INPUT_BLOCKS, NOT_BLANK, SYSTEM_BLOCKS, THINKING, TRANSCRIPT_BLOCKS, WHITE
+from app.conversation.model_profile import MIN_WINDOW
+from app.sessions.profiles import PRESETS
 from app.turns.commands import MAX_INSTRUCTIONS
 
 MAX_METADATA_BYTES = 65_536
@@ -33,11 +36,31 @@ def _is_large(value: Any) -> bool:
 
 
 Metadata = Annotated[dict[str, Any], BeforeValidator(_refusing(_is_large, MAX_METADATA_BYTES, "bytes as JSON"))]
-Blocks = Annotated[list[dict[str, Any]], Field(min_length=1, fail_fast=True)]
-AnyBlocks = Annotated[list[dict[str, Any]], Field(fail_fast=True)]
+_Blocks = Annotated[list[dict[str, Any]], Field(min_length=1, fail_fast=True)]
+SystemBlocks = Annotated[_Blocks, WithJsonSchema(SYSTEM_BLOCKS)]
+InputBlocks = Annotated[_Blocks, WithJsonSchema(INPUT_BLOCKS)]
+TranscriptBlocks = Annotated[list[dict[str, Any]], Field(fail_fast=True), WithJsonSchema(TRANSCRIPT_BLOCKS)]
 FewBlocks = _limited(MAX_BLOCKS, "blocks")
-NonEmpty = Annotated[str, Field(min_length=1)]
-ModelName = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s\x00-\x1f]+$")]
+NonEmpty = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": NOT_BLANK})]
+
+
+def _whole(value: Any) -> Any:
+    """JSON has one kind of number: 5.0 is a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _whole_budget(value: Any) -> Any:
+    has_one = isinstance(value, dict) and "budget_tokens" in value
+    return {**value, "budget_tokens": _whole(value["budget_tokens"])} if has_one else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Tokens = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
+Thinking = Annotated[dict[str, Any], BeforeValidator(_whole_budget), WithJsonSchema(THINKING)]
+Size = Annotated[Whole, Field(json_schema_extra={"minimum": MIN_WINDOW})]
+Fraction = Annotated[float, Field(json_schema_extra={"exclusiveMinimum": 0, "exclusiveMaximum": 1})]
+Preset = Annotated[str, Field(json_schema_extra={"enum": sorted(PRESETS)})]
+ModelName = Annotated[str, Field(min_length=1, max_length=128, pattern=rf"^[^{WHITE}\x00-\x1f]+$")]
 
 
 _few_fields = _refusing(lambda value: isinstance(value, dict) and len(value) > MAX_FIELDS, MAX_FIELDS, "fields")
@@ -53,23 +76,24 @@ class Payload(BaseModel):
 
 
 class ContextOverrides(Payload):
-    """Fractions of, and sizes in tokens of, this session's window."""
+    """Fractions of, and sizes in tokens of, this session's window: context_window_tokens <= max_input_tokens, and
+    keep_frac < micro_frac <= trigger_frac."""
 
-    max_input_tokens: int | None = None
-    context_window_tokens: int | None = None
-    trigger_frac: float | None = None
-    keep_frac: float | None = None
-    micro_frac: float | None = None
-    max_view_messages: int | None = None
+    max_input_tokens: Size | None = None
+    context_window_tokens: Size | None = None
+    trigger_frac: Fraction | None = None
+    keep_frac: Fraction | None = None
+    micro_frac: Fraction | None = None
+    max_view_messages: Annotated[Whole, Field(json_schema_extra={"minimum": 0})] | None = None
     tool_pair_summaries: bool | None = None
     compaction: bool | None = None
     summarizer_model: ModelName | None = None
-    preset: str | None = None
+    preset: Preset | None = None
 
 
 class ImportedMessage(Payload):
     role: Literal["user", "assistant"]
-    content: Annotated[str | AnyBlocks, FewBlocks]
+    content: Annotated[str | TranscriptBlocks, FewBlocks]
 
 
 Imported = Annotated[list[ImportedMessage], Field(fail_fast=True)]
@@ -78,10 +102,10 @@ Imported = Annotated[list[ImportedMessage], Field(fail_fast=True)]
 class SessionCreate(Payload):
     """`messages` imports a transcript in the provider's form."""
 
-    system: Annotated[str | Blocks | None, FewBlocks] = None
+    system: Annotated[str | SystemBlocks | None, FewBlocks] = None
     model: ModelName | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    thinking: dict[str, Any] | None = None
+    max_tokens: Tokens | None = None
+    thinking: Thinking | None = None
     metadata: Metadata = Field(default_factory=dict)
     context: ContextOverrides | None = None
     messages: Annotated[Imported | None, _limited(MAX_MESSAGES, "messages")] = None
@@ -96,9 +120,9 @@ class SessionPatch(Payload):
 
 
 class TurnCreate(Payload):
-    content: Annotated[NonEmpty | Blocks, FewBlocks]
+    content: Annotated[NonEmpty | InputBlocks, FewBlocks]
     model: ModelName | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Tokens | None = None
     metadata: Metadata = Field(default_factory=dict)
 
 

@@ -19,6 +19,7 @@ from app.api.render import message_json, page_json, session_json, usage_json
 from app.api.requests import (
     DEFAULT_LIMIT,
     After,
+    AfterNumber,
     Bearer,
     Context,
     DoorRoute,
@@ -86,7 +87,7 @@ async def delete_session(session: Opened, services: Context) -> Response:
 async def list_messages(
     session: Opened,
     services: Context,
-    after: After = None,
+    after: AfterNumber = None,
     limit: Limit = DEFAULT_LIMIT,
     visible_to: Literal["user", "agent", "all"] = "all",
 ) -> Response:

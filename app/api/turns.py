@@ -11,7 +11,7 @@ from app.api.json_text import JsonResponse
 from app.api.render import page_json, run_json
 from app.api.requests import (
     DEFAULT_LIMIT,
-    After,
+    AfterNumber,
     Bearer,
     Context,
     DoorRoute,
@@ -71,7 +71,9 @@ async def post_turn(
 
 
 @router.get("", response_model=Page[RunAnswer])
-async def list_turns(session: Opened, services: Context, after: After = None, limit: Limit = DEFAULT_LIMIT) -> Response:
+async def list_turns(
+    session: Opened, services: Context, after: AfterNumber = None, limit: Limit = DEFAULT_LIMIT
+) -> Response:
     size = limit_of(limit)
     found = await services.turns.runs.list(session.id, number(after), size + 1)
     runs, more = found[:size], len(found) > size

@@ -122,7 +122,7 @@ PLACES = [
     ("GET", "/turns?after=many", {}, 400, "invalid_request", "after"),
     ("GET", "/events?after=many", {}, 400, "invalid_request", "after"),
     ("GET", "/events?run_id=%00", {}, 400, "invalid_request", "run_id"),
-    ("GET", "/events", {"Last-Event-ID": "many"}, 400, "invalid_request", "after"),
+    ("GET", "/events", {"Last-Event-ID": "many"}, 400, "invalid_request", "last-event-id"),
     ("GET", "/events", {"Last-Event-ID": "9" * 30}, 400, "invalid_request", "last-event-id"),
     ("POST", "/turns?wait=perhaps", {}, 400, "invalid_request", "wait"),
     ("POST", "/turns", {"Idempotency-Key": "k" * 256}, 400, "invalid_request", "idempotency-key"),

@@ -21,8 +21,12 @@ async def test_head_answers_as_get_does_without_a_body(build: Build):
 
 async def test_other_methods_are_told_what_a_path_has(build: Build):
     house = await build()
-    answer = await house.http.put("/livez")
-    assert (answer.status_code, answer.headers["allow"], answer.json()["code"]) == (405, "GET", "method_not_allowed")
+    session = await house.open()
+    found = {"/livez": "GET, HEAD", session: "DELETE, GET, PATCH, HEAD", f"{session}/turns": "GET, POST, HEAD"}
+    for path, methods in found.items():
+        answer = await house.http.put(path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, methods)
+        assert answer.json()["code"] == "method_not_allowed"
 
 
 @pytest.mark.parametrize(
