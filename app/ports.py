@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
-from app.conversation.events import StoredEvent
+from app.conversation.events import EventType, StoredEvent
 from app.conversation.messages import Block, StoredMessage
 from app.conversation.reply import Delta, StreamItem
 from app.conversation.request import ModelRequest, ToolDefinition
@@ -305,6 +305,10 @@ class EventLog(Protocol):
     async def after(
         self, session_id: str, seq: int, limit: int, run_id: str | None = None
     ) -> Sequence[StoredEvent]: ...
+
+    async def newest(self, session_id: str, types: Sequence[EventType], limit: int) -> Sequence[StoredEvent]:
+        """The newest of these types, oldest first; not for types whose data refers to a message."""
+        ...
 
     async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
         """Newest event seq per session, one statement; sessions that are gone are missing."""

@@ -14,10 +14,22 @@ from app.api.answers import (
     ShapingAnswer,
     ViewAnswer,
 )
+from app.api.gauge_svg import MOST_BARS, gauge_svg
 from app.api.json_text import JsonResponse
 from app.api.render import page_json, record_json
 from app.api.requests import Bearer, Context, DoorRoute, Key, Opened
 from app.api.schemas import CompactRequest
+from app.context.history import TOLD_BY, bars_of
+
+SVG = "image/svg+xml"
+# Opened as a page of its own it may do nothing but be drawn, with the style it brings.
+PICTURE_HEADERS = {
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
+}
+# One or two a turn: the picture is of the newest thousands of turns.
+NEWEST_EVENTS = 5_000
 
 PREFIX = "/v1/sessions/{session_id}"
 router = APIRouter(prefix=PREFIX, tags=["context"], dependencies=[Bearer], responses=PROBLEMS, route_class=DoorRoute)
@@ -27,6 +39,15 @@ router = APIRouter(prefix=PREFIX, tags=["context"], dependencies=[Bearer], respo
 async def show_context(session: Opened, services: Context) -> Response:
     """The counters, and the gauge of the working window."""
     return JsonResponse(asdict(await services.sessions.context(session.tenant, session.id)))
+
+
+@router.get("/context.svg", response_class=Response, responses={200: {"content": {SVG: {}}}})
+async def show_gauge(session: Opened, services: Context) -> Response:
+    """The gauge as a picture: the ring of `fill`, and each turn's input tokens with the marks and compactions."""
+    gauge = await services.sessions.context(session.tenant, session.id)
+    events = await services.events.newest(session.id, TOLD_BY, NEWEST_EVENTS)
+    picture = gauge_svg(gauge, bars_of(events, MOST_BARS), whole=len(events) < NEWEST_EVENTS)
+    return Response(picture, headers=PICTURE_HEADERS, media_type=SVG)
 
 
 @router.get("/context/view", response_model=ViewAnswer)

@@ -60,10 +60,13 @@ def gauge(
 
 def fill_and_level(tokens: int, budget: Budget) -> tuple[float, Level]:
     """Fill 0 to 1 of the working window, to four digits; ok below the warm mark, warm below the trigger, then hot."""
-    fill = round(min(1.0, tokens / budget.window), 4)
-    if tokens >= budget.trigger:
-        return fill, "hot"
-    return fill, "warm" if tokens >= budget.warm else "ok"
+    return round(min(1.0, tokens / budget.window), 4), level_of(tokens, budget.warm, budget.trigger)
+
+
+def level_of(tokens: int, warm: int, trigger: int) -> Level:
+    if tokens >= trigger:
+        return "hot"
+    return "warm" if tokens >= warm else "ok"
 
 
 def _glyph(share: float) -> str:

@@ -14,6 +14,9 @@ _AFTER = f"select {_COLUMNS} from events where session_id = $1 and seq > $2 orde
 _OF_RUN = f"""
     select {_COLUMNS} from events where run_id = $4 and seq > $2 and session_id = $1 order by seq limit $3
 """
+_NEWEST = f"""
+    select {_COLUMNS} from events where session_id = $1 and type = any($2::text[]) order by seq desc limit $3
+"""
 _HEADS = "select session_id, next_event_seq - 1 as newest from session_heads where session_id = any($1::text[])"
 
 
@@ -32,6 +35,11 @@ class PostgresEvents:
             seqs = (row["message_seq"] for row in rows if row["message_seq"] is not None)
             messages = await messages_at(connection, session_id, seqs)
         return [_event_of(row, session_id, messages.get(row["message_seq"])) for row in rows]
+
+    async def newest(self, session_id: str, types: Sequence[EventType], limit: int) -> Sequence[StoredEvent]:
+        async with self._pool.connection() as connection:
+            rows = await connection.fetch(_NEWEST, session_id, types, limit)
+        return [_event_of(row, session_id, None) for row in reversed(rows)]
 
     async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
         async with self._pool.connection() as connection:

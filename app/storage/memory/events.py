@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.conversation.events import StoredEvent
+from app.conversation.events import EventType, StoredEvent
 from app.storage.memory.state import MemoryState
 
 
@@ -16,6 +16,10 @@ class MemoryEvents:
         room = self._state.rooms.get(session_id)
         events = room.events[seq:] if room else []
         return [event for event in events if run_id in (None, event.run_id)][:limit]
+
+    async def newest(self, session_id: str, types: Sequence[EventType], limit: int) -> Sequence[StoredEvent]:
+        room = self._state.rooms.get(session_id)
+        return [event for event in room.events if event.type in types][-limit:] if room else []
 
     async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
         rooms = self._state.rooms

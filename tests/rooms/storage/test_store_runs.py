@@ -1,6 +1,7 @@
 """The life of runs, over PostgreSQL and over the twin in memory."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -319,3 +320,22 @@ async def test_a_call_id_is_used_once_in_a_session(store):
     other = await store.open()
     await store.runs.write(await store.running(other), asks("toolu_a"))
     assert await store.transcript.used_ids(other, ["toolu_a"]) == {"toolu_a"}
+
+
+async def test_queued_runs_are_counted_over_all_sessions(store):
+    one, other = await store.open(), await store.open()
+    await store.running(one)
+    assert await store.runs.count_queued() == 0
+    for session in (one, other):
+        await store.accept(session, queue=True)
+    assert await store.runs.count_queued() == 2
+
+
+async def test_the_newest_events_of_a_kind_come_in_their_order(store):
+    session = await store.open()
+    for tokens in (10, 20, 30):
+        event = NewEvent(EventType.SESSION_USAGE, {"last_input_tokens": tokens})
+        await store.runs.write(await store.running(session), replace(ends(), events=(event,)))
+    told = await store.events.newest(session, (EventType.SESSION_USAGE, EventType.CONTEXT_COMPACTED), 2)
+    assert [event.data["last_input_tokens"] for event in told] == [20, 30]
+    assert await store.events.newest(session, (EventType.CONTEXT_COMPACTED,), 2) == []
