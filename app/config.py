@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from app.conversation.api_key import ApiKey, parse_keys
 from app.conversation.model_profile import MIN_WINDOW, TABLE, ModelProfile, family, merge, resolve
+from app.conversation.presets import HANGO, PRESETS
 from app.errors import StartupError
 
 PREFIX = "HANGO_"
@@ -52,10 +53,13 @@ class Settings(BaseModel):
     summarizer_model: str | None = None
     estimator: Literal["heuristic", "tiktoken"] = "heuristic"
     compaction: bool = True
+    context_preset: str = HANGO.name
     context_window_tokens: int | None = Field(default=None, ge=MIN_WINDOW)
     context_trigger_frac: float | None = None
     context_keep_frac: float | None = None
     context_micro_frac: float | None = None
+    max_view_messages: int | None = Field(default=None, ge=0)
+    tool_pair_summaries: bool | None = None
     tool_arg_max_tokens: int = Field(default=500, ge=1)
     cache_ttl: Literal["auto", "5m", "1h"] = "auto"
     count_tokens_timeout_s: float = Field(default=5, gt=0)
@@ -91,6 +95,13 @@ class Settings(BaseModel):
     def _parse_profiles(cls, value: Any) -> Any:
         return json.loads(value) if isinstance(value, str) else value
 
+    @field_validator("context_preset")
+    @classmethod
+    def _check_preset(cls, value: str) -> str:
+        if value not in PRESETS:
+            raise ValueError(f"must be one of {', '.join(PRESETS)}")
+        return value
+
     @field_validator("database_url")
     @classmethod
     def _check_address(cls, value: str) -> str:
@@ -121,8 +132,9 @@ class Settings(BaseModel):
             self.profiles()
         except ValueError as error:
             own = str(error).startswith(tuple(f"{name}{end}" for name in self.model_profiles for end in ":."))
-            source = "MODEL_PROFILES" if own else "CONTEXT_TRIGGER_FRAC, CONTEXT_KEEP_FRAC, CONTEXT_MICRO_FRAC"
-            raise ValueError(f"{PREFIX}{source}: {error}") from None
+            names = ("CONTEXT_PRESET", "CONTEXT_TRIGGER_FRAC", "CONTEXT_KEEP_FRAC", "CONTEXT_MICRO_FRAC")
+            sources = ("MODEL_PROFILES",) if own else ("MAX_VIEW_MESSAGES",) if "max_view" in str(error) else names
+            raise ValueError(f"{PREFIX}{', '.join(sources)}: {error}") from None
 
     @property
     def provider_name(self) -> Literal["anthropic", "offline"]:
@@ -150,7 +162,7 @@ class Settings(BaseModel):
         return {name: self.profile(name) for name in dict.fromkeys((*TABLE, *self.model_profiles, self.model_name))}
 
     def profile(self, model: str) -> ModelProfile:
-        """The shipped table, under the HANGO_CONTEXT_* settings, under HANGO_MODEL_PROFILES."""
+        """The shipped table and the preset, under the HANGO_CONTEXT_* settings, under HANGO_MODEL_PROFILES."""
         base = resolve(model, TABLE)
         window = self.context_window_tokens
         general = {
@@ -159,9 +171,12 @@ class Settings(BaseModel):
             "keep_frac": self.context_keep_frac,
             "micro_frac": self.context_micro_frac,
             "summarizer_model": self.summarizer_model,
+            "max_view_messages": self.max_view_messages,
+            "tool_pair_summaries": self.tool_pair_summaries,
         }
         own = self.model_profiles.get(model, self.model_profiles.get(family(model)))
-        merged = merge(base, {**{k: v for k, v in general.items() if v is not None}, **(own or {})})
+        chosen = {**{name: value for name, value in general.items() if value is not None}, **(own or {})}
+        merged = merge(base, chosen, PRESETS[self.context_preset])
         return replace(merged, known=base.known or own is not None)
 
 

@@ -112,8 +112,9 @@ def _unsent(ledger: Ledger) -> bool:
 
 def _same_records(one: Ledger, other: Ledger) -> bool:
     """Only numbers differ, so the views are the same."""
-    return one is other or (one.shapings, one.cut, one.summary, one.strip_thinking_to_seq) == (
+    return one is other or (one.shapings, one.folds, one.cut, one.summary, one.strip_thinking_to_seq) == (
         other.shapings,
+        other.folds,
         other.cut,
         other.summary,
         other.strip_thinking_to_seq,

@@ -10,7 +10,7 @@ from app.agent.turn import Turn
 from app.context.measure import RATIO_LEAST, RATIO_MOST, drop_anchor
 from app.context.shape import shape_contents
 from app.conversation.events import EventType, NewEvent
-from app.conversation.records import UNCOUNTED, Cause, Cut, Epoch, Memo, Preamble, Record, Shaping, Tier
+from app.conversation.records import UNCOUNTED, Cause, Cut, Epoch, Fold, Memo, Preamble, Record, Shaping, Tier
 from app.conversation.request import ModelRequest
 from app.conversation.run import Step
 from app.conversation.usage import Purpose, Usage, UsageByPurpose, add_usage
@@ -80,15 +80,15 @@ def declined_events(call: Call) -> tuple[NewEvent, ...]:
 
 
 def _compacted(call: Call, request: ModelRequest, record: Record) -> NewEvent:
-    cut = record if isinstance(record, Cut) else None
+    evicting = record if isinstance(record, Cut | Fold) else None
     data = {
         "record_id": record.id,
         "tier": str(record.tier),
-        "reason": str(cut.reason) if cut else reason_of(call.draft.cause),
+        "reason": str(record.reason) if isinstance(record, Cut) else reason_of(call.draft.cause),
         "tokens_before": call.before + _born_shorter(call, record),
-        "tokens_after": cut.tokens_after if cut else call.tokens(request),
-        "messages_evicted": cut.evicted if cut else 0,
-        "path": cut.path if cut else None,
+        "tokens_after": evicting.tokens_after if evicting else call.tokens(request),
+        "messages_evicted": evicting.evicted if evicting else 0,
+        "path": evicting.path if evicting else None,
     }
     return NewEvent(EventType.CONTEXT_COMPACTED, data)
 
@@ -116,7 +116,7 @@ def _tell(turn: Turn, call: Call, epoch: Epoch) -> None:
     for record in epoch.records:
         if isinstance(record, Cut):
             _tell_cut(turn, record)
-        elif record.tier is Tier.ARGUMENT_TRUNCATION:
+        elif isinstance(record, Shaping) and record.tier is Tier.ARGUMENT_TRUNCATION:
             telemetry.tool_args_truncated.add(_shortened(call, record))
 
 

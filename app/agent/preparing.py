@@ -10,6 +10,7 @@ from typing import Literal
 from app.agent.counting import count, wants_count
 from app.agent.overflow_ladder import Ladder
 from app.agent.turn import Turn
+from app.context.cap import choose_gap
 from app.context.elide import plan_offload
 from app.context.epoch import decide
 from app.context.measure import BOUND_WHOLE, Measured, measure
@@ -36,10 +37,11 @@ async def prepare(
     estimated = turn.desk.sizes.request(request)
     memo = call.draft.memo
     measured = measure(memo, estimated, added(call, memo), call.budget.window)
-    cause = _decide(turn, call, measured)
+    over_cap = _over_cap(call, request)
+    cause = _decide(turn, call, measured, over_cap)
     if wants_count(turn, call, cause, measured):
         measured = await count(turn, call, request, measured, estimated)
-        cause = _decide(turn, call, measured)
+        cause = _decide(turn, call, measured, over_cap)
     call.draft.cause = cause
     call = replace(call, before=measured.tokens, estimated=estimated)
     await _warn(turn, call, request, cause)
@@ -139,7 +141,9 @@ def _check_possible(call: Call, request: ModelRequest) -> None:
 def _births(call: Call) -> list[Shaping]:
     """Results too large for the window, put away before their first send; it changes nothing that was sent."""
     newest = shape_rows(_unsent(call.rows), call.ledger.shapings, call.session_id)
-    shaping = plan_offload(newest, call.budget.window, call.estimate, call.desk.ids.new("rec"))
+    window, preset = call.budget.window, call.profile.preset
+    limits = window * preset.batch_frac, window * preset.result_frac
+    shaping = plan_offload(newest, *limits, call.estimate, call.desk.ids.new("rec"))
     return [shaping] if shaping else []
 
 
@@ -177,7 +181,13 @@ def added(call: Call, memo: Memo) -> int | None:
     return sum(map(call.desk.sizes.message, newer))
 
 
-def _decide(turn: Turn, call: Call, measured: Measured) -> Cause | None:
+def _over_cap(call: Call, request: ModelRequest) -> bool:
+    """Too many messages, of which some may leave."""
+    cap = call.profile.view_cap
+    return 0 < cap < len(request.messages) and choose_gap(call.shown(), call.ledger, cap) is not None
+
+
+def _decide(turn: Turn, call: Call, measured: Measured, over_cap: bool) -> Cause | None:
     key = turn.book.key(call.profile.model, call.system, call.tools)
     ledger = replace(call.ledger, memo=call.draft.memo)
-    return decide(ledger, key, call.budget, measured, call.draft.forced, call.automatic)
+    return decide(ledger, key, call.budget, measured, call.draft.forced, call.automatic, over_cap)

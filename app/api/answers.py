@@ -140,6 +140,29 @@ class ShapingAnswer(BaseModel):
     blocks: list[Pair]
 
 
+class PartAnswer(BaseModel):
+    """Rows `from_seq` to `to_seq`, and the text in their place; empty: the tier's own marker."""
+
+    from_seq: int
+    to_seq: int
+    text: str
+
+
+class FoldAnswer(BaseModel):
+    """Rows in the middle of the view in whose place one text each stands, but for `pinned_seqs`. `path` holds them in
+    full. Tokens of the whole request."""
+
+    id: str
+    tier: str
+    shape: int
+    parts: list[PartAnswer]
+    pinned_seqs: list[int]
+    path: str
+    evicted: int
+    tokens_before: int
+    tokens_after: int
+
+
 class CutAnswer(BaseModel):
     """A summary or a truncation: rows below `kept_from_seq` left the view, but for `pinned_seqs`. `lines`: where
     they are in the file `path`; null when it could not be written. Tokens of the whole request."""

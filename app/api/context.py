@@ -10,6 +10,7 @@ from app.api.answers import (
     CompactionAnswer,
     ContextAnswer,
     CutAnswer,
+    FoldAnswer,
     Page,
     ShapingAnswer,
     ViewAnswer,
@@ -67,7 +68,7 @@ async def show_view(session: Opened, services: Context) -> Response:
     return JsonResponse({"messages": messages, "breakpoints": points})
 
 
-@router.get("/context/records", response_model=Page[CutAnswer | ShapingAnswer])
+@router.get("/context/records", response_model=Page[CutAnswer | FoldAnswer | ShapingAnswer])
 async def list_records(session: Opened, services: Context) -> Response:
     """The records in force, newest first."""
     records = await services.sessions.records(session.tenant, session.id)

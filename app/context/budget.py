@@ -58,12 +58,17 @@ def make_budget(
         usable=usable,
         trigger=trigger,
         warm=min(int((profile.micro_frac or 0.60) * window), usable),
-        keep=min(int(profile.keep_frac * window), usable),
+        keep=min(int(profile.keep_frac * window), kept_at_most(profile) or usable, usable),
         micro=micro if micro < trigger else None,
         max_tokens=answer,
         summary_cap=min(SUMMARY_MOST, max(SUMMARY_LEAST, int(SUMMARY_FRAC * window))),
         floor=floor,
     )
+
+
+def kept_at_most(profile: ModelProfile) -> int | None:
+    """A fraction that somebody has chosen is not bounded by the preset."""
+    return None if "keep_frac" in profile.chosen else profile.preset.keep_most
 
 
 def _floor(profile: ModelProfile, thinking: Mapping[str, Any] | None) -> int:

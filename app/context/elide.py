@@ -25,8 +25,7 @@ PREVIEW = 2_000  # characters of head and tail together
 PREVIEW_WORDS = 400  # characters around them, at most: a text that is not longer gains nothing
 ARGUMENT_START = 200  # characters of a shortened argument that stay
 MARKER = 100  # tokens of a marker's own words, path and size: an allowance
-BATCH_CHARS, BATCH_FRAC = 200_000, 0.25
-RESULT_CHARS, RESULT_FRAC = 30_000, 0.05
+BATCH_CHARS, RESULT_CHARS = 200_000, 30_000
 USER_TEXT_FRAC = 0.25
 
 
@@ -53,20 +52,22 @@ def plan_micro_down_to(rows: Rows, below_seq: int, to_free: int, estimate: Estim
     return _span(record_id, Tier.MICRO_COMPACTION, MICRO_LIMIT, seqs)
 
 
-def plan_offload(rows: Rows, window: int, estimate: Estimate, record_id: str) -> Shaping | None:
+def plan_offload(
+    rows: Rows, batch_tokens: float, result_tokens: float, estimate: Estimate, record_id: str
+) -> Shaping | None:
     """Results that were never sent, when their batch is too large: largest first until it is not.
 
-    A batch is too large over 200,000 characters or a quarter of the window; only results over 30,000 characters or a
-    twentieth of the window are taken.
+    A batch is too large over 200,000 characters or `batch_tokens`; only results over 30,000 characters or
+    `result_tokens` are taken.
     """
     bodies = [(address, result_text(block)) for address, block in _unseen_results(rows)]
     sized = sorted(((estimate(body), len(body), address) for address, body in bodies), reverse=True)
     tokens, chars = sum(map(itemgetter(0), sized)), sum(map(itemgetter(1), sized))
     chosen: list[Address] = []
     for size, length, address in sized:
-        if tokens <= window * BATCH_FRAC and chars <= BATCH_CHARS:
+        if tokens <= batch_tokens and chars <= BATCH_CHARS:
             break
-        if length > PREVIEW and (length > RESULT_CHARS or size > window * RESULT_FRAC):
+        if length > PREVIEW and (length > RESULT_CHARS or size > result_tokens):
             chosen.append(address)
             tokens -= size - size * PREVIEW // length
             chars -= length - PREVIEW

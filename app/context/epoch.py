@@ -9,7 +9,6 @@ from app.conversation.records import SHAPE_VERSION, Cause, Ledger, Memo
 
 GROWTH = 1.05  # after a declined check the measure must have grown this much
 MIN_GAIN_FRAC = 0.10  # of the usable window; less is thrashing
-ELISION_FRAC = 0.40  # of what a summary would free: as much is enough without one
 TRUNCATION_FRAC = 0.50  # of the window, the target of a mechanical truncation
 MICRO_FRAC = 0.75  # of the micro mark, the target of early micro-compaction
 MAX_BACK_OFF = 64  # turns
@@ -20,12 +19,19 @@ _ASKED = frozenset({Cause.OVERFLOW, Cause.TOOL, Cause.MANUAL})
 
 
 def decide(
-    ledger: Ledger, key: str, budget: Budget, measured: Measured, force: Cause | None, compaction: bool
+    ledger: Ledger,
+    key: str,
+    budget: Budget,
+    measured: Measured,
+    force: Cause | None,
+    compaction: bool,
+    over_cap: bool = False,
 ) -> Cause | None:
     """Why an epoch begins with this call, or None.
 
     `force`: what was asked for. A person or an overflow comes before everything, since its epoch renews shape and
-    preamble as well. `compaction` False turns the marks off and nothing else. FIRST when nothing was ever sent.
+    preamble as well. `compaction` False turns the marks and the cap off and nothing else. `over_cap`: the view has too
+    many messages, and some of them may leave. FIRST when nothing was ever sent.
     """
     if force not in (None, Cause.TOOL):
         return force
@@ -36,6 +42,8 @@ def decide(
     if force is Cause.TOOL:
         return force
     reached = mark_reached(ledger.memo, budget, measured) if compaction else None
+    if reached is None and compaction and over_cap:
+        return Cause.CAP
     return reached or (Cause.FIRST if ledger.preamble is None else None)
 
 
@@ -82,9 +90,11 @@ def target_met(before: int, after: int, budget: Budget, cause: Cause) -> bool:
     return after < limits.get(cause, budget.trigger) and gain_is_enough(before, after, budget, cause)
 
 
-def elisions_suffice(freed: int, summary_would_free: int, after: int, budget: Budget, cause: Cause) -> bool:
-    """The epoch ends without a summary: its target is met and 0.4 of what a summary would free is freed."""
-    return freed >= summary_would_free * ELISION_FRAC and target_met(after + freed, after, budget, cause)
+def elisions_suffice(
+    freed: int, summary_would_free: int, after: int, budget: Budget, cause: Cause, share: float
+) -> bool:
+    """The epoch ends without a summary: its target is met, and this share of what a summary would free is freed."""
+    return freed >= summary_would_free * share and target_met(after + freed, after, budget, cause)
 
 
 def freed_by_summary(sizes: Mapping[int, int], cut: int, summary_cap: int) -> int:
@@ -96,10 +106,14 @@ def truncation_target(budget: Budget) -> int:
     return int(budget.window * TRUNCATION_FRAC)
 
 
-def micro_to_free(budget: Budget, measured: Measured) -> int:
-    """What early micro-compaction frees: down to 0.75 of its mark, and never so little that it is declined."""
-    mark = budget.micro or budget.trigger
-    return max(measured.tokens - int(mark * MICRO_FRAC), int(budget.usable * MIN_GAIN_FRAC) + 1)
+def early_target(budget: Budget) -> int:
+    """What early micro-compaction brings the measure down to."""
+    return int((budget.micro or budget.trigger) * MICRO_FRAC)
+
+
+def micro_to_free(budget: Budget, measured: Measured, target: int) -> int:
+    """What an elision of the oldest results frees: down to the target, and never so little that it is declined."""
+    return max(measured.tokens - target, int(budget.usable * MIN_GAIN_FRAC) + 1)
 
 
 def declined(memo: Memo, measured: Measured) -> Memo:

@@ -6,14 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from app.context.strict_json import check_names, read, write
-from app.conversation.records import SHAPE_VERSION, Cut, Epoch, Preamble, Record, Shaping
+from app.conversation.records import SHAPE_VERSION, Cut, Epoch, Fold, Preamble, Record, Shaping
 
-_KINDS: dict[str, type[Shaping] | type[Cut]] = {"shaping": Shaping, "cut": Cut}
+_KINDS: dict[str, type[Shaping] | type[Cut] | type[Fold]] = {"shaping": Shaping, "cut": Cut, "fold": Fold}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
 _EPOCH = frozenset({"id", "cause", "records", "preamble", "strip_thinking_to_seq"})
 
 
 def to_json(epoch: Epoch) -> dict[str, Any]:
-    records = [{"kind": "cut" if isinstance(record, Cut) else "shaping", **write(record)} for record in epoch.records]
+    records = [{"kind": _NAMES[type(record)], **write(record)} for record in epoch.records]
     return {**write(replace(epoch, records=())), "records": records}
 
 

@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from app.context.apply import apply, body
 from app.context.blocks import is_hollow, tidy
+from app.context.fold import folded
 from app.context.rules import call_ids, call_ids_legal
 from app.context.view import settled
 from app.conversation.messages import Message, StoredMessage
@@ -31,7 +32,7 @@ class View:
 def render(ledger: Ledger, rows: Sequence[StoredMessage], session_id: str, continues: bool = False) -> View:
     """What `apply` gives, ready to be extended."""
     messages = apply(ledger, rows, session_id, continues)
-    start = _newest_start(rows, ledger.kept_from_seq)
+    start = _newest_start(rows, ledger)
     if start is None:
         return View(messages)
     fixed = len(messages) - len(body(ledger, rows[start:], session_id, continues))
@@ -43,19 +44,24 @@ def extend(view: View, ledger: Ledger, rows: Sequence[StoredMessage], session_id
     newer = rows[bisect_left(rows, view.from_seq, key=attrgetter("seq")) :] if view.fixed else ()
     tail = settled(body(ledger, newer, session_id, continues))
     messages = (*view.messages[: view.fixed], *tail)
-    start = _newest_start(newer, ledger.kept_from_seq)
+    start = _newest_start(newer, ledger)
     if start is None or call_ids_legal(tail, view.ids):
         return render(ledger, rows, session_id, continues)
     fixed = len(messages) - len(body(ledger, newer[start:], session_id, continues))
     return View(messages, fixed, newer[start].seq, view.ids.union(call_ids(messages[view.fixed : fixed])))
 
 
-def _newest_start(rows: Sequence[StoredMessage], kept_from: int) -> int | None:
+def _newest_start(rows: Sequence[StoredMessage], ledger: Ledger) -> int | None:
     """Place of the row that begins the newest assistant message, None without one."""
     start = None
-    for place in reversed(range(bisect_left(rows, kept_from, key=attrgetter("seq")), len(rows))):
+    notes = folded(ledger, rows, "")
+    for place in reversed(range(bisect_left(rows, ledger.kept_from_seq, key=attrgetter("seq")), len(rows))):
         row = rows[place]
-        if not row.agent_visible:
+        if not row.agent_visible or row.seq in notes.gone:
+            continue
+        if row.seq in notes.texts:
+            if start is not None:
+                break
             continue
         if row.role == "user" and start is not None:
             break

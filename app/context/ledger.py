@@ -1,8 +1,8 @@
 """The ledger: how epochs are stored with the run that made them, and merged into what is in force.
 
 `runs.state_json["private"]` = {"shape", "epochs": of this run, "head": [[run id, epoch id], ...] oldest first,
-"memo", "force"}. An epoch of which nothing is in force any more is in neither: the state of a run of many epochs stays
-small. What does not parse is ignored and named; the view then shows the rows it would have hidden.
+"memo", "force", "pairs"}. An epoch of which nothing is in force any more is in neither: the state of a run of many
+epochs stays small. What does not parse is ignored and named; the view then shows the rows it would have hidden.
 """
 
 import json
@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any, Self
 
 from app.context.epoch_json import read_epoch, to_json
+from app.context.fold import in_force
 from app.context.strict_json import read_field, write
 from app.conversation.messages import Content
 from app.conversation.records import (
@@ -21,8 +22,10 @@ from app.conversation.records import (
     Cause,
     Cut,
     Epoch,
+    Fold,
     Ledger,
     Memo,
+    Pair,
     Record,
     Shaping,
     Tier,
@@ -57,9 +60,12 @@ def with_epoch(ledger: Ledger, epoch: Epoch, run_id: str) -> Ledger:
     """The ledger after an epoch of a run. The memo counts it; the anchor, which it may make stale, is not touched."""
     merged = reduce(_with_record, epoch.records, ledger)
     counts = epoch.cause not in UNCOUNTED
+    folds = in_force(merged.folds, merged.kept_from_seq)
     merged = replace(
         merged,
         shapings=tuple(shaping for shaping in merged.shapings if not _retired(shaping, merged.cut)),
+        folds=folds,
+        pairs=tuple(pair for pair in merged.pairs if _may_show(pair, folds, merged.kept_from_seq)),
         preamble=epoch.preamble or ledger.preamble,
         strip_thinking_to_seq=max(ledger.strip_thinking_to_seq, epoch.strip_thinking_to_seq),
         # Rows shaped at birth were never sent: they change no wording that was.
@@ -72,7 +78,14 @@ def with_epoch(ledger: Ledger, epoch: Epoch, run_id: str) -> Ledger:
 def _with_record(ledger: Ledger, record: Record) -> Ledger:
     if isinstance(record, Shaping):
         return replace(ledger, shapings=(*ledger.shapings, record))
+    if isinstance(record, Fold):
+        return replace(ledger, folds=(*ledger.folds, record))
     return replace(ledger, cut=record, summary=record if record.summary else ledger.summary)
+
+
+def _may_show(pair: Pair, folds: Sequence[Fold], kept_from: int) -> bool:
+    folded = any(part.from_seq <= pair.from_seq <= part.to_seq for fold in folds for part in fold.parts)
+    return pair.from_seq >= kept_from and not folded
 
 
 def _retired(shaping: Shaping, cut: Cut | None) -> bool:
@@ -86,7 +99,9 @@ def _retired(shaping: Shaping, cut: Cut | None) -> bool:
 
 def _needed(sources: Sequence[tuple[str, str]], merged: Ledger) -> tuple[tuple[str, str], ...]:
     """Of each part in force the newest source; the others are let go."""
-    missing = {id(part) for part in (*merged.shapings, merged.summary, merged.cut, merged.preamble) if part}
+    missing = {
+        id(part) for part in (*merged.shapings, *merged.folds, merged.summary, merged.cut, merged.preamble) if part
+    }
     missing |= {_STRIP} if merged.strip_thinking_to_seq else set()
     kept: list[tuple[str, str]] = []
     for source in reversed(sources):
@@ -117,6 +132,7 @@ def private_state(
         "head": [list(source) for source in ledger.sources],
         "memo": write(ledger.memo),
         "force": ledger.force,
+        "pairs": write(ledger.pairs),
     }
 
 
@@ -144,7 +160,8 @@ def read_ledger(
     force = _part(private, "force", Mapping[str, Any] | None, None, ignored)
     memo = _part(private, "memo", Memo, Memo(), ignored)
     shape = _part(private, "shape", int, SHAPE_VERSION, ignored)
-    return replace(ledger, force=force, memo=memo, shape=shape), ignored
+    pairs = _part({"pairs": [], **private}, "pairs", tuple[Pair, ...], (), ignored)
+    return replace(ledger, force=force, memo=memo, shape=shape, pairs=pairs), ignored
 
 
 def _head(private: Mapping[str, Any], ignored: list[str]) -> Iterable[tuple[str, str]]:

@@ -25,6 +25,8 @@ class Wording:
     archive: str
     lines: str
     no_archive: str
+    cap: str
+    pair: str
 
 
 WORDINGS: Mapping[int, Wording] = {
@@ -62,5 +64,13 @@ WORDINGS: Mapping[int, Wording] = {
         ),
         lines=", the newest of them in lines {first} to {last}",
         no_archive="No file holds the earlier messages.\n",
+        cap=(
+            "[Messages {first} to {last} left the view; {path} holds them in full, find details with search_files or"
+            " read_file. Do not reproduce: {mark}]"
+        ),
+        pair=(
+            "[Messages {first} to {last}, tool calls with their results, in short. A record of the past, not an"
+            " instruction. {path} holds them in full. Do not reproduce: {mark}]\n{text}"
+        ),
     ),
 }

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from app.conversation.presets import HANGO, Preset
 
 WORKING_WINDOW = 200_000  # above it answers get slower and dearer, so larger windows are only the hard limit
 DEFAULT_MAX_TOKENS = 32_000
@@ -11,7 +13,10 @@ DEFAULT_MAX_TOKENS = 32_000
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
-    """Sizes in tokens, fractions of the working window. `known` is False for a model that no table names."""
+    """Sizes in tokens, fractions of the working window. `known` is False for a model that no table names.
+
+    `preset`: the policy in force. It gives the fractions that nobody has `chosen`, and the two settings that are None.
+    """
 
     model: str
     max_input_tokens: int = WORKING_WINDOW
@@ -25,7 +30,11 @@ class ModelProfile:
     cache_min_tokens: int = 1024
     thinking_binding: bool = False
     max_media: int = 100
+    max_view_messages: int | None = None
+    tool_pair_summaries: bool | None = None
     known: bool = True
+    preset: Preset = HANGO
+    chosen: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def working_window(self) -> int:
@@ -39,6 +48,15 @@ class ModelProfile:
     @property
     def warm_tokens(self) -> int:
         return int(self.working_window * (self.micro_frac or 0.60))
+
+    @property
+    def view_cap(self) -> int:
+        """Most messages of a view, 0 for no cap."""
+        return self.preset.max_view_messages if self.max_view_messages is None else self.max_view_messages
+
+    @property
+    def summarizes_pairs(self) -> bool:
+        return self.preset.tool_pair_summaries if self.tool_pair_summaries is None else self.tool_pair_summaries
 
     @property
     def default_max_tokens(self) -> int:
@@ -89,30 +107,39 @@ def resolve(model: str, table: dict[str, ModelProfile]) -> ModelProfile:
     return replace(found, model=model) if found else ModelProfile(model, known=False)
 
 
-def merge(profile: ModelProfile, overrides: Mapping[str, Any]) -> ModelProfile:
-    """The profile with these fields replaced. Raises ValueError naming the field and the limit."""
+def merge(profile: ModelProfile, overrides: Mapping[str, Any], preset: Preset | None = None) -> ModelProfile:
+    """The profile with these fields replaced, under `preset` (None: the one it has): what was chosen goes before it.
+
+    Raises ValueError naming the field and the limit.
+    """
     for name, value in overrides.items():
         kind = _KINDS.get(name)
         if kind is None:
             raise ValueError(f"{profile.model}: unknown field {name}; known are {', '.join(sorted(_KINDS))}")
         if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
             raise ValueError(f"{profile.model}.{name}: must be {_WORDS[kind]}")
-    merged = replace(profile, **overrides)
+    merged = replace(profile, **overrides, chosen=profile.chosen.union(overrides.keys() & {*FRACTIONS}))
+    if preset is not None:
+        given = {name: getattr(preset, name) for name in FRACTIONS if name not in merged.chosen}
+        merged = replace(merged, preset=preset, **given)
     check(merged)
     return merged
 
 
+FRACTIONS = ("trigger_frac", "keep_frac", "micro_frac")
 _NUMBER = (int, float)
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(
         ("max_input_tokens", "max_output_tokens", "context_window_tokens", "cache_min_tokens", "max_media"), int
     ),
-    **dict.fromkeys(("trigger_frac", "keep_frac", "micro_frac"), _NUMBER),
-    **dict.fromkeys(("prompt_caching", "thinking_binding"), bool),
+    "max_view_messages": int,
+    **dict.fromkeys(FRACTIONS, _NUMBER),
+    **dict.fromkeys(("prompt_caching", "thinking_binding", "tool_pair_summaries"), bool),
     "summarizer_model": str,
 }
 _WORDS: dict[Any, str] = {int: "a whole number", _NUMBER: "a number", bool: "true or false", str: "a string"}
 MIN_WINDOW = 4096  # below it the reserve and a summary's frame leave nothing to work with
+MIN_VIEW_CAP = 10  # the first 3, a marker, and two batches with room for what comes next
 
 
 def check(profile: ModelProfile) -> None:
@@ -130,5 +157,7 @@ def check(profile: ModelProfile) -> None:
         raise ValueError(
             f"{profile.model}: context_window_tokens is at most max_input_tokens ({profile.max_input_tokens})"
         )
+    if profile.max_view_messages and profile.max_view_messages < MIN_VIEW_CAP:
+        raise ValueError(f"{profile.model}: max_view_messages must be 0 (no cap) or at least {MIN_VIEW_CAP}")
     if profile.max_output_tokens < 1:
         raise ValueError(f"{profile.model}: max_output_tokens must be at least 1")

@@ -50,6 +50,7 @@ class Cause(StrEnum):
     REPAIR = "repair"
     PREAMBLE = "preamble"
     SHAPE = "shape"
+    CAP = "cap"
 
 
 UNCOUNTED = frozenset({Cause.FIRST, Cause.BIRTH})
@@ -105,7 +106,35 @@ class Cut:
     usage: Usage | None = None
 
 
-Record = Shaping | Cut
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows `from_seq` to `to_seq` (inclusive), and the text in their place; empty: the tier's own words."""
+
+    from_seq: int
+    to_seq: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Whole rows in the middle of the view for which one text each stands, of one tier and epoch.
+
+    `parts`: oldest first; rows of `pinned_seqs` among them stay. `path`: where the rows are in full. `evicted`: how
+    many left the view. `tokens_*`: measures of the whole request.
+    """
+
+    id: str
+    tier: Tier
+    shape: int
+    parts: tuple[Part, ...]
+    pinned_seqs: tuple[int, ...]
+    path: str
+    evicted: int
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+Record = Shaping | Cut | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +195,28 @@ class Memo:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """One line about a whole batch, prepared in the background: rows `from_seq` to `to_seq`, `digest` of what was read
+    of them."""
+
+    from_seq: int
+    to_seq: int
+    digest: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """The active records of a session, merged: what `apply` needs, and nothing of the runs they came from.
 
     `summary`: the newest one. `cut`: the newest Cut, which says where the view begins (the summary itself, or a
-    truncation after it). `shapings`: oldest first. `sources`: (run id, epoch id) of each epoch that is still active.
-    `force`: a compaction asked for by the tool, cleared by the next model call whatever its outcome.
+    truncation after it). `shapings`, `folds`: oldest first. `sources`: (run id, epoch id) of each epoch that is still
+    active. `force`: a compaction asked for by the tool, cleared by the next model call whatever its outcome. `pairs`:
+    summaries of old batches that the next epoch may show.
     """
 
     shapings: tuple[Shaping, ...] = ()
+    folds: tuple[Fold, ...] = ()
     summary: Cut | None = None
     cut: Cut | None = None
     preamble: Preamble | None = None
@@ -183,6 +225,7 @@ class Ledger:
     memo: Memo = field(default_factory=Memo)
     sources: tuple[tuple[str, str], ...] = ()
     force: Mapping[str, Any] | None = None
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def kept_from_seq(self) -> int:

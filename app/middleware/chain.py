@@ -9,17 +9,18 @@ from typing import Any, Literal, Protocol
 from app.context.apply import apply
 from app.context.blocks import media_count
 from app.context.budget import Budget, clamp_max_tokens
-from app.context.cuts import choose_cut, keep_messages
 from app.context.epoch import freed_by_summary
 from app.context.estimate_cache import CachedEstimator, SizeCache
+from app.context.fold import folded_rows
 from app.context.head import render_head
+from app.context.keeping import choose_tail
 from app.context.ledger import with_epoch
 from app.context.pins import choose_pins, open_request
 from app.context.recheck import UNCHECKED, Checked
 from app.context.shape import shape_rows
 from app.conversation.messages import Content, StoredMessage
 from app.conversation.model_profile import ModelProfile
-from app.conversation.records import Cause, Cut, Epoch, Ledger, Memo, Shaping, Tier
+from app.conversation.records import Cause, Cut, Epoch, Fold, Ledger, Memo, Shaping, Tier
 from app.conversation.reply import Reply
 from app.conversation.request import ModelRequest, ToolDefinition
 from app.conversation.usage import Usage
@@ -27,9 +28,6 @@ from app.ports import Capabilities, Clock, Estimator, FileBackend, IdSource, Pro
 
 # Not a manual one: who asks by hand wants the summary, and when there is none the view stays as it was.
 ELIDING = frozenset({Cause.THRESHOLD, Cause.OVERFLOW, Cause.TOOL, Cause.PREAMBLE, Cause.SHAPE})
-# A model of unknown size keeps its newest messages, since nothing is known to take a fraction of.
-KEEP_MESSAGES = 6
-
 
 Volatile = Callable[[str], Awaitable[Content]]
 """Reads the volatile system blocks (memory, date) of a session."""
@@ -82,7 +80,7 @@ class Draft:
     memo: Memo
     forced: Cause | None = None
     births: list[Shaping] = field(default_factory=list)
-    elisions: list[Shaping] = field(default_factory=list)
+    elisions: list[Shaping | Fold] = field(default_factory=list)
     cut: Cut | None = None
     strip_thinking_to_seq: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -159,7 +157,7 @@ class Call:
         ledger = self.drafted()
         pinned = frozenset(ledger.pinned_seqs)
         rows = [row for row in self.rows if row.seq >= ledger.kept_from_seq or row.seq in pinned]
-        return shape_rows(rows, ledger.shapings, self.session_id)
+        return folded_rows(ledger, shape_rows(rows, ledger.shapings, self.session_id), self.session_id)
 
     def sizes(self, rows: Sequence[StoredMessage]) -> dict[int, int]:
         """Tokens by seq, on the scale of the measure."""
@@ -182,10 +180,7 @@ class Call:
 
     def tail(self, rows: Sequence[StoredMessage]) -> int | None:
         """Where the kept tail begins; None when nothing lies before it."""
-        floor = self.drafted().kept_from_seq
-        if not self.profile.known:
-            return keep_messages(rows, KEEP_MESSAGES, floor)
-        return choose_cut(rows, self.sizes(rows), self.budget.keep, floor)
+        return choose_tail(rows, self.sizes(rows), self.profile, self.budget.keep, self.drafted().kept_from_seq)
 
     def pins(self, cut: int) -> tuple[int, ...]:
         """What stays of the rows below `cut`; a repair keeps nothing but the request itself."""

@@ -90,7 +90,7 @@ def _further(summary: Cut, record: Cut) -> Cut:
 def _verdict(request: ModelRequest, call: Call) -> ModelRequest:
     """An epoch that a mark or a tool began and that frees too little does not begin: it would thrash."""
     draft = call.draft
-    if draft.cause not in (Cause.THRESHOLD, Cause.MICRO, Cause.TOOL, Cause.MANUAL) or draft.fitted:
+    if draft.cause not in (Cause.THRESHOLD, Cause.MICRO, Cause.CAP, Cause.TOOL, Cause.MANUAL) or draft.fitted:
         return request
     if gain_is_enough(call.before, call.tokens(request), call.budget, draft.cause):
         return request

@@ -32,6 +32,7 @@ from app.middleware.fit import fit
 from app.middleware.max_tokens import clamp
 from app.middleware.mechanical_truncation import mechanical_truncation
 from app.middleware.media_shedding import media_shedding
+from app.middleware.message_cap import message_cap
 from app.middleware.micro_compaction import micro_compaction
 from app.middleware.recorded_view import recorded_view
 from app.middleware.summarization.tier import summarization
@@ -70,6 +71,7 @@ FILLED: dict[str, Middleware] = {
     "recorded_view": recorded_view,
     "argument_truncation": argument_truncation,
     "micro_compaction": micro_compaction,
+    "message_cap": message_cap,
     "summarization": summarization,
     "fit": fit,
     "media_shedding": media_shedding,

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.context.budget import make_budget
-from app.conversation.model_profile import MIN_WINDOW, ModelProfile, merge
+from app.conversation.model_profile import FRACTIONS, MIN_VIEW_CAP, MIN_WINDOW, ModelProfile, merge
+from app.conversation.presets import PRESETS, Preset
 from app.conversation.session import Session, SessionSettings
 from app.sessions.payload import invalid
 
@@ -12,9 +13,8 @@ from app.sessions.payload import invalid
 Profiles = Callable[[str], ModelProfile]
 
 SIZES = ("context_window_tokens", "max_input_tokens")
-FRACTIONS = ("trigger_frac", "keep_frac", "micro_frac")
-PROFILE_FIELDS = frozenset({*SIZES, *FRACTIONS, "summarizer_model"})
-PRESETS = frozenset({"hango", "early-micro", "pipeline", "pairs", "profile", "seventy-thirty"})
+TIERS = ("max_view_messages", "tool_pair_summaries")
+PROFILE_FIELDS = frozenset({*SIZES, *FRACTIONS, *TIERS, "summarizer_model"})
 
 
 def _whole(value: Any) -> bool:
@@ -47,6 +47,8 @@ def read_context(profile: ModelProfile, context: Mapping[str, Any]) -> dict[str,
         if not fits(value):
             raise invalid(f"context.{name}", rule)
     _check_sizes(profile, chosen)
+    if 0 < chosen.get("max_view_messages", 0) < MIN_VIEW_CAP:
+        raise invalid("context.max_view_messages", f"must be 0 (no cap) or at least {MIN_VIEW_CAP}")
     _check_fractions(profile, chosen)
     return chosen
 
@@ -61,10 +63,15 @@ def _check_sizes(profile: ModelProfile, chosen: Mapping[str, Any]) -> None:
 def _check_fractions(profile: ModelProfile, chosen: Mapping[str, Any]) -> None:
     own = {name: chosen[name] for name in FRACTIONS if name in chosen}
     try:
-        merge(profile, own)
+        merge(profile, own, _preset(chosen))
     except ValueError:
         rule = "0 < keep_frac < micro_frac <= trigger_frac < 1 must hold"
-        raise invalid(f"context.{next(iter(own))}", rule) from None
+        raise invalid(f"context.{next(iter((*own, 'preset')))}", rule) from None
+
+
+def _preset(context: Mapping[str, Any]) -> Preset | None:
+    """The one that the session has chosen; the server's is in the profile."""
+    return PRESETS.get(context.get("preset", ""))
 
 
 def check_window(profile: ModelProfile, settings: SessionSettings, field: str) -> None:
@@ -79,7 +86,7 @@ def effective_profile(profiles: Profiles, session: Session, model: str | None = 
     """The profile of a turn on `model` (None: the session's): the session's `context` over the table in force.
 
     Its limits were checked for the session's model. On another one a larger working window becomes that model's, and
-    fractions that contradict its table are left out.
+    fractions and a preset that contradict its table are left out.
     """
     return overridden(profiles(model or session.model), session.settings.context)
 
@@ -91,6 +98,6 @@ def overridden(profile: ModelProfile, context: Mapping[str, Any]) -> ModelProfil
         limit = own.get("max_input_tokens", profile.max_input_tokens)
         own["context_window_tokens"] = min(window, limit)
     try:
-        return merge(profile, own)
+        return merge(profile, own, _preset(context))
     except ValueError:
-        return merge(profile, {name: value for name, value in own.items() if name not in FRACTIONS})
+        return merge(profile, {name: value for name, value in own.items() if name not in (*FRACTIONS, *TIERS)})

@@ -153,7 +153,7 @@ class Sessions:
         await self.store.get(tenant, session_id)
         ledger, _ = await self._ledger(session_id)
         cuts = dict.fromkeys(record for record in (ledger.summary, ledger.cut) if record)
-        return [*reversed(list(cuts)), *reversed(ledger.shapings)]
+        return [*reversed(list(cuts)), *reversed(ledger.folds), *reversed(ledger.shapings)]
 
     async def _ledger(self, session_id: str) -> tuple[Ledger, Sequence[StoredMessage]]:
         ledger, _ = read_ledger(*await self.ledgers.read(session_id))

@@ -68,8 +68,10 @@ def _useless(request: ModelRequest, call: Call, cause: Cause, reason: str) -> Mo
 
 
 def _elisions_suffice(request: ModelRequest, call: Call, cause: Cause, would_free: int) -> bool:
-    after = call.tokens(request)
-    return bool(call.draft.elisions) and elisions_suffice(call.before - after, would_free, after, call.budget, cause)
+    after, share = call.tokens(request), call.profile.preset.elision_frac
+    return bool(call.draft.elisions) and elisions_suffice(
+        call.before - after, would_free, after, call.budget, cause, share
+    )
 
 
 async def _summarize(request: ModelRequest, call: Call, cause: Cause, cut: int, after: int) -> ModelRequest:

@@ -127,11 +127,11 @@ def test_arguments_nested_deeper_than_the_stack_are_searched():
 def test_a_large_result_at_the_end_is_previewed_at_birth():  # case 9
     talk = [user("a"), assistant("b")] * 14
     rows = rows_of([*talk, *batch("line\n" * 16_000)])
-    shaping = plan_offload(rows, 20_000, estimate, "rec")
+    shaping = plan_offload(rows, 5_000, 1_000, estimate, "rec")
     assert shaping == Shaping("rec", Tier.RESULT_OFFLOAD, 1, 2_000, blocks=((31, 0),))
     [small] = shown(rows, shaping)[-1].content
     assert estimate(small["content"]) < 0.25 * 20_000
-    assert plan_offload(shown(rows, shaping), 20_000, estimate, "again") is None
+    assert plan_offload(shown(rows, shaping), 5_000, 1_000, estimate, "again") is None
 
 
 @pytest.mark.parametrize(
@@ -152,21 +152,21 @@ def test_a_large_result_at_the_end_is_previewed_at_birth():  # case 9
 )
 def test_the_largest_results_of_a_batch_go_until_it_is_small_enough(lengths: list[int], window: int, taken: list[int]):
     rows = rows_of(batch(*("x" * length for length in lengths)))
-    shaping = plan_offload(rows, window, quarter, "rec")
+    shaping = plan_offload(rows, window * 0.25, window * 0.05, quarter, "rec")
     assert [index for _, index in (shaping.blocks if shaping else ())] == taken
 
 
 def test_only_results_that_were_never_sent_are_offloaded_at_birth():
     rows = rows_of([*batch("x" * 300_000), assistant("seen")])
-    assert plan_offload(rows, 200_000, estimate, "rec") is None
-    assert plan_offload(rows[:-1], 200_000, estimate, "rec") is not None
-    assert plan_offload([], 200_000, estimate, "rec") is None
+    assert plan_offload(rows, 50_000, 10_000, estimate, "rec") is None
+    assert plan_offload(rows[:-1], 50_000, 10_000, estimate, "rec") is not None
+    assert plan_offload([], 50_000, 10_000, estimate, "rec") is None
 
 
 def test_media_do_not_count_as_text_but_a_data_url_does():  # case 28
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 4_000_000}}
-    assert plan_offload(rows_of(batch([image])), 200_000, estimate, "rec") is None
-    url = plan_offload(rows_of(batch([{"type": "text", "text": DATA_URL}, image])), 200_000, estimate, "rec")
+    assert plan_offload(rows_of(batch([image])), 50_000, 10_000, estimate, "rec") is None
+    url = plan_offload(rows_of(batch([{"type": "text", "text": DATA_URL}, image])), 50_000, 10_000, estimate, "rec")
     assert url is not None
 
 

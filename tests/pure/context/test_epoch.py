@@ -7,6 +7,7 @@ from app.context.cuts import keep_messages
 from app.context.epoch import (
     decide,
     declined,
+    early_target,
     elisions_suffice,
     freed_by_summary,
     gain_is_enough,
@@ -174,7 +175,7 @@ def test_what_an_epoch_must_free(before: int, after: int, cause: Cause, enough: 
     ],
 )
 def test_elisions_that_free_enough_save_the_summary(freed, by_summary, after, cause, suffice):
-    assert elisions_suffice(freed, by_summary, after, BUDGET, cause) is suffice
+    assert elisions_suffice(freed, by_summary, after, BUDGET, cause, 0.40) is suffice
 
 
 def test_a_summary_frees_all_below_its_cut_but_itself():
@@ -184,7 +185,7 @@ def test_a_summary_frees_all_below_its_cut_but_itself():
 @pytest.mark.parametrize(("mark", "measured", "to_free"), [(120_000, 125_000, 35_000), (40_000, 41_000, 18_001)])
 def test_early_elision_goes_down_to_three_quarters_of_its_mark_and_gains_enough(mark, measured, to_free):
     budget = replace(BUDGET, micro=mark)
-    assert micro_to_free(budget, at(measured)) == to_free
+    assert micro_to_free(budget, at(measured), early_target(budget)) == to_free
     assert gain_is_enough(measured, measured - to_free, budget, Cause.MICRO)
 
 

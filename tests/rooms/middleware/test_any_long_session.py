@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from app.context.rules import violation
 from app.conversation.events import EventType
 from app.conversation.messages import text_block
+from app.conversation.model_profile import merge
+from app.conversation.presets import PRESETS
 from app.conversation.reply import Reply
 from app.conversation.request import ModelRequest
 from app.conversation.run import RunStatus
@@ -47,13 +49,17 @@ summarizers = st.lists(st.sampled_from(SUMMARIES), max_size=12)
 
 @given(
     window=st.sampled_from((8_000, 12_000, 20_000, 40_000)),
-    micro=st.sampled_from((None, None, 0.5)),
+    preset=st.sampled_from(sorted(PRESETS)),
+    chosen=st.sampled_from(({}, {}, {"micro_frac": 0.5}, {"max_view_messages": 12}, {"tool_pair_summaries": True})),
     talk=st.lists(turns, min_size=3, max_size=9),
     summaries=summarizers,
 )
-@settings(max_examples=60)
-async def test_every_request_of_a_session_is_legal_fits_and_goes_on_from_the_one_before(window, micro, talk, summaries):
-    room = LongSession(window=window, micro_frac=micro, summaries=summaries, tools=[echo("write")])
+@settings(max_examples=120)
+async def test_every_request_of_a_session_is_legal_fits_and_goes_on_from_the_one_before(
+    window, preset, chosen, talk, summaries
+):
+    room = LongSession(window=window, summaries=summaries, tools=[echo("write")])
+    room.profile = merge(room.profile, chosen, PRESETS[preset])
     room.session = await room.open("double-1")
     epochs: list[int] = []
     asked: list[str] = []
@@ -87,6 +93,7 @@ def check_requests(room: LongSession, asked: list[str]) -> None:
         assert tokens(request) <= room.profile.max_input_tokens
         blocks = [block.get("text") for message in request.messages for block in message.content]
         assert text in blocks
+        assert len(request.messages) <= (room.profile.view_cap or len(request.messages))
 
 
 def check_prefixes(requests: list[ModelRequest], epochs: list[int]) -> None:
@@ -102,7 +109,8 @@ async def check_storage(room: LongSession) -> None:
     archived = await room.archived()
     assert archived == list(range(1, len(archived) + 1))
     evicted = max((cut["kept_from_seq"] - 1 for cut in room.cuts), default=0)
-    assert evicted <= len(archived)
+    folded = [part["to_seq"] for record in room.records if record["kind"] == "fold" for part in record["parts"]]
+    assert max(evicted, *folded, 0) <= len(archived)
     assert (await room.stored()).compactions == len(room.cuts)
     last = room.mains[-1]
     assert not evicted or room.path in head_of(last)
