@@ -8,7 +8,7 @@ from app.context.apply import apply
 from app.context.extend import View, extend, render
 from app.context.ledger import preamble_key, private_state, with_epoch
 from app.conversation.messages import Content, Message, StoredMessage
-from app.conversation.records import Cut, Epoch, Ledger, Memo, Reason
+from app.conversation.records import Cut, Epoch, Ledger, Memo, Pair, Reason
 from app.conversation.request import ToolDefinition
 
 
@@ -64,6 +64,12 @@ class Book:
 
     def _traced(self) -> Mapping[str, Any]:
         return {"trace_id": self.trace_id} if self.trace_id else {}
+
+    def prepare(self, pairs: Sequence[Pair]) -> Plan:
+        """The ledger with these summaries of old batches, for the next epoch to show."""
+        ledger = replace(self.ledger, pairs=(*self.ledger.pairs, *pairs))
+        state = {"private": private_state(ledger, self._run_id, self._private), "compactions": self.compactions}
+        return Plan(ledger, None, state)
 
     def turn_to(self, plan: Plan) -> None:
         self._tool_done = self._tool_done or (self.ledger.force is not None and plan.ledger.force is None)

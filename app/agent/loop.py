@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from app.agent.model_call import ask
+from app.agent.pairing import PairWriter
 from app.agent.tool_batch import finish_batch
 from app.agent.turn import Turn
 from app.context.batches import unanswered
@@ -25,9 +26,15 @@ class _Progress:
 
 async def run_loop(turn: Turn) -> str:
     """Works until the turn ends; returns the stop reason. Raises RunFailed and LeaseLost."""
+    async with PairWriter(turn) as pairs:
+        return await _run(turn, pairs)
+
+
+async def _run(turn: Turn, pairs: PairWriter) -> str:
     progress = _progress(turn)
     while True:
         if _wants_model(turn.log.rows):
+            await pairs.advance()
             await _model_step(turn, progress)
         answer = turn.log.rows[-1]
         calls = bool(unanswered(turn.log.rows))

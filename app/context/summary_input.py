@@ -15,7 +15,7 @@ from app.conversation.messages import Block, StoredMessage, is_blank, tool_resul
 
 Estimate = Callable[[str], int]
 
-_TAGS = ("conversation", "summary", "message", "call", "result")
+_TAGS = ("conversation", "summary", "message", "call", "result", "batch")
 _BEFORE_A_NAME = "/ \t\r\n\f\v"
 _NOTE_CHARS = 60
 

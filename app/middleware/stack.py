@@ -10,8 +10,8 @@
 | result_offload | at birth: planned before it is decided whether an epoch begins, rendered with the recorded view |
 | argument_truncation | cheap and recoverable before dear and lossy |
 | micro_compaction | still no model call |
-| message_cap | off unless set |
-| pair_summaries | off unless set |
+| message_cap | off unless set; what leaves needs no line of its own |
+| pair_summaries | off unless set; the lines were paid for in the background |
 | summarization | after everything cheaper was tried |
 | fit | only what is left over is previewed |
 | media_shedding | bytes, not tokens, decide |
@@ -39,6 +39,7 @@ from app.middleware.summarization.tier import summarization
 from app.middleware.system_blocks import stable_system
 from app.middleware.thinking_policy import thinking_policy
 from app.middleware.tool_list import stable_tools
+from app.middleware.tool_pair_summary import tool_pair_summary
 from app.middleware.validator import validator
 from app.middleware.volatile_system import volatile_system
 
@@ -72,6 +73,7 @@ FILLED: dict[str, Middleware] = {
     "argument_truncation": argument_truncation,
     "micro_compaction": micro_compaction,
     "message_cap": message_cap,
+    "pair_summaries": tool_pair_summary,
     "summarization": summarization,
     "fit": fit,
     "media_shedding": media_shedding,

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,12 +12,12 @@ from app.context.summary_input import Chunk, Estimate, plan_chunks
 from app.context.summary_prompt import system_text, user_text
 from app.conversation.messages import Message, StoredMessage, text_block, text_of
 from app.conversation.model_profile import ModelProfile
-from app.conversation.reply import Reply, UsageSeen
+from app.conversation.reply import Reply
 from app.conversation.request import ModelRequest
 from app.conversation.usage import Purpose, Usage
 from app.errors import ProviderFailure
+from app.middleware.aside import ask_aside
 from app.ports import Provider
-from app.signals.calls import chat_span, record_reply
 
 log = logging.getLogger(__name__)
 
@@ -166,19 +165,8 @@ class _Work:
         return max(SMALLEST_CHUNK, window - frame - before - self.max_tokens)
 
     async def _ask(self, chunk: Chunk) -> Reply:
-        request = self._request(chunk)
-        seen: list[Usage] = []
         self.attempts += 1
-        try:
-            with chat_span(request, seen, {}) as span:
-                reply = await _reply(self.provider, request, seen)
-                record_reply(span, request, reply, seen)
-        except BaseException:
-            self.spent += seen
-            raise
-        # The last attempt's usage is the reply's; the provider's earlier ones had failed, but were reported too.
-        self.spent += [*seen[:-1], reply.usage]
-        return reply
+        return await ask_aside(self.provider, self._request(chunk), self.spent)
 
     def _request(self, chunk: Chunk) -> ModelRequest:
         text = user_text(self.text, chunk.text, self.job.instructions, self.objection)
@@ -190,13 +178,3 @@ class _Work:
             messages=(Message("user", (text_block(text),)),),
             purpose=Purpose.SUMMARIZE,
         )
-
-
-async def _reply(provider: Provider, request: ModelRequest, seen: list[Usage]) -> Reply:
-    async with aclosing(provider.stream(request)) as items:
-        async for item in items:
-            if isinstance(item, UsageSeen):
-                seen.append(item.usage)
-            elif isinstance(item, Reply):
-                return item
-    raise ProviderFailure("provider_error", "The stream ended without an answer.", transient=True)

@@ -50,6 +50,11 @@ def summary(request: ModelRequest) -> Reply:
     return say("# Conversation summary\n\n## Goal\n\nWork goes on.\n\n" + prose(150))
 
 
+def pair_lines(request: ModelRequest) -> Reply:
+    count = text_of(request.messages[0].content).count("<batch number=")
+    return say("\n".join(f"{number}: read something, fine" for number in range(1, count + 1)))
+
+
 def tokens(request: ModelRequest) -> int:
     return ESTIMATOR.estimate_request(request)
 
@@ -73,6 +78,7 @@ class LongSession(Works):
         self.profile = replace(ModelProfile("double-1", window, max_output_tokens=4096), **fields)
         self.script = list(script)
         self.summaries = list(summaries)
+        self.pair_answers: list[Scripted | Choice] = []
         self.results: list[str] = []
         self.turns = self._turns()
         self.session: Session
@@ -118,6 +124,8 @@ class LongSession(Works):
     def _next(self, request: ModelRequest) -> Scripted | Choice:
         if request.purpose is Purpose.MAIN:
             return self.script.pop(0) if self.script else say("done")
+        if request.purpose is Purpose.PAIR_SUMMARY:
+            return self.pair_answers.pop(0) if self.pair_answers else pair_lines
         return self.summaries.pop(0) if self.summaries else summary
 
     async def say(self, text: str = "go", *script: Scripted | Choice) -> Run:
@@ -147,6 +155,10 @@ class LongSession(Works):
     @property
     def sums(self) -> list[ModelRequest]:
         return [request for request in self.provider.requests if request.purpose is Purpose.SUMMARIZE]
+
+    @property
+    def pair_calls(self) -> list[ModelRequest]:
+        return [request for request in self.provider.requests if request.purpose is Purpose.PAIR_SUMMARY]
 
     @property
     def last(self) -> ModelRequest:
