@@ -10,6 +10,7 @@ from app.conversation.request import ModelRequest
 from app.conversation.usage import Purpose, Usage
 from app.ports import Capabilities
 from app.providers.offline.agent import respond
+from app.providers.offline.pairs import shorten_pairs
 from app.providers.offline.stream import stream_items, tokens_of
 from app.providers.offline.summary import summarize
 
@@ -36,6 +37,8 @@ class OfflineProvider:
 
 
 def _answer(request: ModelRequest) -> Content:
+    if request.purpose is Purpose.PAIR_SUMMARY:
+        return (text_block(shorten_pairs(request)),)
     return (text_block(summarize(request)),) if _asks_for_summary(request) else respond(request)
 
 
