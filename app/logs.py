@@ -3,16 +3,19 @@
 Those come from where the line is written (`telemetry.entered`, the current span), not from its call site.
 """
 
+import errno
 import json
 import logging
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 from opentelemetry import trace
 
 from app import telemetry
+from app.errors import HangoError, RunFailed
 
 # In this order; what is not named here is not written, so that nothing a session says slips in.
 FIELDS = ("session", "run", "tool", "code", "reason", "path", "deaths", "trace_id", "span_id")
@@ -37,7 +40,12 @@ def _span() -> Mapping[str, str]:
     return {"trace_id": trace.format_trace_id(context.trace_id), "span_id": trace.format_span_id(context.span_id)}
 
 
-class _Lines(logging.Formatter):
+class _Quiet(logging.Formatter):
+    def formatException(self, ei: Any) -> str:  # noqa: N802 (the library's name)
+        return trace_of(ei[1])
+
+
+class _Lines(_Quiet):
     """Text; behind the line there may be a traceback."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the library's name)
@@ -46,7 +54,7 @@ class _Lines(logging.Formatter):
         return " ".join([super().formatMessage(record), *fields])
 
 
-class _JsonLines(logging.Formatter):
+class _JsonLines(_Quiet):
     """One object a line, ASCII, so that no reader ends a line early."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -60,6 +68,38 @@ class _JsonLines(logging.Formatter):
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
         return json.dumps(entry, default=str)
+
+
+def trace_of(error: BaseException) -> str:
+    """As Python prints it, causes first and groups with their members, but for the exceptions' own words, which may
+    quote what a session says: where it happened and what kind it was."""
+    return "\n\n".join(_parts(error))
+
+
+def _parts(error: BaseException) -> Iterator[str]:
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if before is not None:
+        yield from _parts(before)
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    yield f"Traceback (most recent call last):\n{frames}{_kind(error)}{_words(error)}"
+    if isinstance(error, BaseExceptionGroup):
+        for member in error.exceptions:
+            yield from _parts(member)
+
+
+def _kind(error: BaseException) -> str:
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _words(error: BaseException) -> str:
+    """Our own errors say nothing that may not be said, but for those of a run, which may quote the provider."""
+    if isinstance(error, HangoError) and not isinstance(error, RunFailed):
+        return f": {error.detail}"
+    if isinstance(error, OSError) and error.errno:
+        return f": {errno.errorcode.get(error.errno, error.errno)}"
+    state = getattr(error, "sqlstate", None)  # of the database's driver
+    return f": SQLSTATE {state}" if isinstance(state, str) else ""
 
 
 def _plain(value: object) -> str:

@@ -1,5 +1,7 @@
 """What follows an attempt that failed: the next rung of the ladder, or the failure that ends the run."""
 
+import asyncio
+import json
 import logging
 import re
 from dataclasses import replace
@@ -8,6 +10,7 @@ from app.agent import signals
 from app.agent.attempt import Attempt
 from app.agent.overflow_ladder import Ladder
 from app.agent.turn import Turn
+from app.context.echo import without_echo
 from app.context.measure import counted, learn_overflow
 from app.context.overflow import classify
 from app.context.pins import newest_request
@@ -19,6 +22,7 @@ from app.errors import ProviderFailure, RunFailed, ViewInvalid
 
 log = logging.getLogger(__name__)
 
+LOGGED_CHARS = 300
 NAMED = re.compile(r"\bmessages\.(\d+)(?:\.content\.(\d+))?")
 
 
@@ -46,7 +50,8 @@ async def after_failure(turn: Turn, ladder: Ladder, attempt: Attempt, failure: P
     if failure.code == "context_overflow":
         following = await _after_overflow(turn, ladder, attempt, failure)
     elif failure.code == "provider_rejected" and (named := NAMED.search(failure.detail)):
-        log.error("the provider refused a request: %s", failure.detail, extra={"run": turn.run.id})
+        words = await asyncio.to_thread(_own_words, attempt, failure)
+        log.error("the provider refused a request: %s", words, extra={"run": turn.run.id})
         following = None if _is_newest(attempt, int(named[1]), int(named[2] or 0)) else ladder.after_rejection()
     else:
         following = ladder.after_cut() if failure.transient else None
@@ -54,6 +59,13 @@ async def after_failure(turn: Turn, ladder: Ladder, attempt: Attempt, failure: P
         raise _final(attempt, failure)
     log.warning("another attempt at a model call", extra={"run": turn.run.id, "code": failure.code})
     return following
+
+
+def _own_words(attempt: Attempt, failure: ProviderFailure) -> str:
+    """The rule, for whoever runs the server, without what the sentence quotes of the request."""
+    messages = attempt.request.messages if attempt.request else ()
+    said = (json.dumps(message.content, ensure_ascii=False) for message in messages)
+    return without_echo(failure.detail[:LOGGED_CHARS], said)
 
 
 def _is_newest(attempt: Attempt, message: int, block: int) -> bool:

@@ -6,6 +6,9 @@ import json
 import logging
 import sys
 
+import pytest
+
+from app.errors import PathRefused, ProviderFailure, StoreUnavailable
 from app.logs import FIELDS, make_handler
 from tests.walls.sources import APP, parsed, python_files
 
@@ -68,7 +71,49 @@ def test_an_exception_is_one_field_of_json():
     except ValueError:
         entry = json.loads(written("json", exc_info=sys.exc_info()))
     assert entry["exception"].splitlines()[0] == "Traceback (most recent call last):"
-    assert entry["exception"].splitlines()[-1] == "ValueError: why"
+    assert entry["exception"].splitlines()[-1] == "ValueError"
+
+
+def raised(error):
+    try:
+        raise error
+    except BaseException as caught:
+        return written("text", exc_info=(type(caught), caught, caught.__traceback__))
+
+
+class Database(Exception):
+    sqlstate = "22P02"
+
+
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [(ValueError("s3cret"), "ValueError"), (KeyError("s3cret"), "KeyError"),
+     (OSError(2, "s3cret", "/s3cret/name"), "FileNotFoundError: ENOENT"), (OSError("s3cret"), "OSError"),
+     (Database("s3cret"), "Database: SQLSTATE 22P02"), (PathRefused("said aloud"), "PathRefused: said aloud"),
+     (ProviderFailure("provider_rejected", "s3cret", transient=False), "ProviderFailure"),
+     (ExceptionGroup("s3cret", [ValueError("s3cret"), TypeError("s3cret")]), "TypeError")],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_an_exception_is_told_without_its_own_words(error, end):
+    text = raised(error)
+    assert text.splitlines()[-1].endswith(end)
+    assert "in raised" in text
+    assert "s3cret" not in text.replace("raise error", "")
+
+
+def test_the_causes_of_an_exception_come_first():
+    def fail():
+        try:
+            raise KeyError("s3cret")
+        except KeyError as error:
+            raise StoreUnavailable("The store sleeps.") from error
+
+    try:
+        fail()
+    except StoreUnavailable:
+        text = written("text", exc_info=sys.exc_info())
+    assert text.index("KeyError\n") < text.index("StoreUnavailable: The store sleeps.")
+    assert text.count("Traceback") == 2
 
 
 def test_every_field_that_the_code_gives_is_one_that_is_written():

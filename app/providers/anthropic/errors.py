@@ -33,7 +33,8 @@ def failure_of(error: Exception, api_key: str) -> ProviderFailure | None:
 
     match error:
         case ProviderFailure():
-            return error
+            detail = _message(error.detail, api_key)
+            return ProviderFailure(error.code, detail, transient=error.transient, status=error.provider_status)
         case anthropic.APIStatusError():
             return _refusal(error.status_code, error.type, _message(error.api_message, api_key), error.status_code)
         case anthropic.APIConnectionError():
@@ -70,7 +71,7 @@ def _elsewhere(what: str, status: int | None = None) -> ProviderFailure:
 def wire_failure(kind: object, message: object) -> ProviderFailure:
     """An error event inside a stream that began as a 200."""
     name = kind if isinstance(kind, str) else ""
-    return _refusal(_STATUS.get(name, 500), name, _message(message, ""), 200)
+    return _refusal(_STATUS.get(name, 500), name, clean_text(message) if isinstance(message, str) else "", 200)
 
 
 def broken_stream(what: str) -> ProviderFailure:
