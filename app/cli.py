@@ -1,12 +1,14 @@
-"""`hango serve | migrate | doctor | key`."""
+"""`hango serve | migrate | prune | doctor | key`."""
 
 import argparse
 import asyncio
+import re
 import secrets
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
 
@@ -16,7 +18,12 @@ from app.conversation.api_key import hashed_entry
 from app.embedded_postgres.server import EmbeddedServer, first_start_fault, start_embedded
 from app.errors import HangoError, StartupError
 from app.logs import configure
-from app.storage.engine import is_ready
+from app.sessions.prune import Policy, Pruned
+from app.sessions.prune import prune as run_prune
+from app.storage.engine import Pool, is_ready, readable_address
+from app.storage.prune import PostgresPrune
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="migrate the database and serve (settings: HANGO_* variables)")
     commands.add_parser("migrate", help="bring the database's schema to this release")
+    old = commands.add_parser("prune", help="remove what is old, beside a running server")
+    old.add_argument("--events-older-than", metavar="AGE", type=age, help="events of runs that ended so long ago: 30d")
+    old.add_argument("--sessions-unused-for", metavar="AGE", type=age, help="whole sessions, with their files: 26w")
+    old.add_argument("--dry-run", action="store_true", help="only count")
     commands.add_parser("doctor", help="say what is wrong with the settings, one line each")
     key = commands.add_parser("key", help="make an API key: prints it once, and its hashed entry for HANGO_API_KEYS")
     key.add_argument("tenant")
@@ -33,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parsed.command == "key":
         return new_key(parsed.tenant)
     try:
+        if parsed.command == "prune":
+            return prune(Policy(parsed.events_older_than, parsed.sessions_unused_for, parsed.dry_run))
         return {"serve": serve, "migrate": migrate, "doctor": doctor}[parsed.command]()
     except HangoError as error:
         problems: Any = error.extra.get("problems") or [error.detail]
@@ -80,6 +93,38 @@ def _migrate_apart(url: str) -> None:
     )
     if done.returncode:
         raise StartupError("The database could not be migrated.", problems=done.stderr.strip().splitlines())
+
+
+def age(text: str) -> timedelta:
+    """A number with its unit: s, m, h, d or w. Raises ArgumentTypeError."""
+    found = re.fullmatch(r"(\d{1,5})([smhdw])", text, re.ASCII)
+    if found is None:
+        raise argparse.ArgumentTypeError("write a number of up to 5 digits with its unit: 36h, 30d, 26w")
+    return timedelta(seconds=int(found[1]) * SECONDS[found[2]])
+
+
+def prune(policy: Policy) -> int:
+    settings = config.load()
+    configure(settings.log_level, settings.log_format)
+    with _database(settings) as (url, _):
+        done = asyncio.run(_prune(settings, url, policy))
+    verb = "would be removed" if policy.dry_run else "removed"
+    print(f"hango: {done.sessions} unused sessions with their files {verb}")
+    print(f"hango: {done.events} events of {done.logs} other sessions {verb}")
+    print(f"hango: {done.keys} expired idempotency keys {verb}")
+    return 0
+
+
+async def _prune(settings: Settings, url: str, policy: Policy) -> Pruned:
+    from app.main import make_files
+
+    pool = Pool(url, 1)
+    try:
+        with readable_address():
+            await pool.check()
+        return await run_prune(PostgresPrune(pool), make_files(settings), policy)
+    finally:
+        await pool.close()
 
 
 def doctor() -> int:

@@ -11,6 +11,7 @@ HangoError
 |- BodyTooLarge, InputTooLarge        413, with the numbers
 |- TooManyRequests                    429, with the limit and when to ask again
 |  '- TooManyLiveRuns, TooManySessions
+|- CursorTooOld                       410, names the oldest event that is left
 |- PathRefused, FileMissing           400, 404
 |- StoreUnavailable                   503
 |  '- SchemaBehind                    503, `hango migrate` is due
@@ -113,6 +114,19 @@ class TooManyLiveRuns(TooManyRequests):
 
 class TooManySessions(TooManyRequests):
     code, title = "too_many_sessions", "Too many sessions"
+
+
+class CursorTooOld(HangoError):
+    """Events after the cursor were pruned."""
+
+    status, code, title = 410, "cursor_too_old", "The events after this cursor were removed"
+
+    def __init__(self, oldest_seq: int) -> None:
+        super().__init__(
+            f"The oldest event that is left is {oldest_seq}. Read the session's messages, then follow its events"
+            f" after {oldest_seq - 1}.",
+            oldest_seq=oldest_seq,
+        )
 
 
 class PathRefused(HangoError):

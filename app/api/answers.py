@@ -276,3 +276,6 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         503: "The store cannot be reached",
     }.items()
 }
+GONE: dict[int | str, dict[str, Any]] = {
+    410: {"description": "Events that were asked for were pruned; `oldest_seq` is the first left", "content": _DOCUMENT}
+}

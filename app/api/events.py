@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
-from app.api.answers import PROBLEMS
+from app.api.answers import GONE, PROBLEMS
 from app.api.event_types import STREAM, EventPage
 from app.api.json_text import JsonResponse
 from app.api.render import page_json
@@ -22,6 +22,7 @@ from app.api.requests import (
     wants_stream,
 )
 from app.api.sse import EventStream, event_json
+from app.errors import CursorTooOld
 
 router = APIRouter(
     prefix="/v1/sessions/{session_id}/events", tags=["events"], dependencies=[Bearer], responses=PROBLEMS
@@ -33,7 +34,8 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A page of events, or the live stream (each frame's data is one event)",
         "content": STREAM,
-    }
+    },
+    **GONE,
 }
 
 
@@ -47,12 +49,20 @@ async def read_events(
     limit: Limit = DEFAULT_LIMIT,
     last_event_id: Annotated[str | None, Header(pattern=NUMBER)] = None,
 ) -> Response:
-    """Events after `Last-Event-ID` or `after`, oldest first."""
+    """Events after `Last-Event-ID` or `after`, oldest first; without either from the oldest that is left on."""
     cursor = number(last_event_id or after)
     if wants_stream(request):
+        await _check(services, session.id, cursor)
         return EventStream(services.turns.follow(session.id, cursor, run_id), services.ping_s)
     size = limit_of(limit)
     found = await services.events.after(session.id, cursor, size + 1, run_id)
+    await _check(services, session.id, cursor)  # after the look: what it missed was gone by then
     events = found[:size]
     following = events[-1].seq if len(found) > size else None
     return JsonResponse(page_json([event_json(event) for event in events], following))
+
+
+async def _check(services: Context, session_id: str, cursor: int) -> None:
+    """Raises CursorTooOld. A filter by run changes nothing: which events it would have kept is not known any more."""
+    if cursor and (oldest := await services.events.oldest(session_id)) > cursor + 1:
+        raise CursorTooOld(oldest)

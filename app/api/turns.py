@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.answers import PROBLEMS, Page, RunAnswer
+from app.api.answers import GONE, PROBLEMS, Page, RunAnswer
 from app.api.event_types import STREAM
 from app.api.json_text import JsonResponse
 from app.api.render import page_json, run_json
@@ -26,6 +26,7 @@ from app.api.requests import (
 from app.api.schemas import TurnCreate
 from app.api.sse import EventStream
 from app.conversation.run import LIVE, Run, RunStatus
+from app.errors import CursorTooOld
 from app.turns.acceptance import accept_input
 
 router = APIRouter(
@@ -43,6 +44,7 @@ _POSTED: dict[int | str, dict[str, Any]] = {
         "content": STREAM,
     },
     202: {"model": RunAnswer, "description": "Accepted; `Location` names the run"},
+    **GONE,
 }
 
 
@@ -61,6 +63,8 @@ async def post_turn(
     run, first = await services.turns.post(session, run_input, queue, key)
     headers = {"Location": f"/v1/sessions/{session.id}/turns/{run.id}"}
     if wants_stream(request):
+        if first is None:
+            await _check_events(services, run)
         after = 0 if first is None else first - 1
         follower = services.turns.follow(session.id, after, run.id, until=run.id)
         return EventStream(follower, services.ping_s, headers)
@@ -89,6 +93,12 @@ async def show_turn(session: Opened, services: Context, run_id: RunId) -> Respon
 async def cancel_turn(session: Opened, services: Context, run_id: RunId) -> Response:
     """Idempotent: a run that has ended stays as it is."""
     return JsonResponse(await _whole(services, await services.turns.cancel(session.id, run_id)), status_code=202)
+
+
+async def _check_events(services: Context, run: Run) -> None:
+    """A repeated post of a run whose events were pruned: a stream without an end would only be resumed for ever."""
+    if not await services.events.after(run.session_id, 0, 1, run.id):
+        raise CursorTooOld(await services.events.oldest(run.session_id))
 
 
 async def _whole(services: Context, run: Run) -> dict[str, Any]:

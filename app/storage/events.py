@@ -17,6 +17,10 @@ _OF_RUN = f"""
 _NEWEST = f"""
     select {_COLUMNS} from events where session_id = $1 and type = any($2::text[]) order by seq desc limit $3
 """
+_OLDEST = """
+    select coalesce((select min(seq) from events where session_id = $1), next_event_seq)
+    from session_heads where session_id = $1
+"""
 _HEADS = "select session_id, next_event_seq - 1 as newest from session_heads where session_id = any($1::text[])"
 
 
@@ -45,6 +49,10 @@ class PostgresEvents:
         async with self._pool.connection() as connection:
             rows = await connection.fetch(_HEADS, session_ids)
         return {row["session_id"]: row["newest"] for row in rows}
+
+    async def oldest(self, session_id: str) -> int:
+        async with self._pool.connection() as connection:
+            return int(await connection.fetchval(_OLDEST, session_id) or 1)
 
 
 def _event_of(row: Row, session_id: str, message: StoredMessage | None) -> StoredEvent:

@@ -20,7 +20,7 @@ WHOLE_EVENTS = 16
 
 
 class Dropped(Exception):
-    """The reader did not keep up."""
+    """The reader did not keep up, with what is published or with what is pruned."""
 
 
 class Subscription:

@@ -1,11 +1,11 @@
 """One reader of a session: stored events, then the text so far of the open message, then what happens."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from app.conversation.events import TERMINAL_EVENTS, EventType, Preview, StoredEvent
 from app.ports import EventLog
-from app.turns.broadcast import BUFFER_ITEMS, Broadcast, Subscription
+from app.turns.broadcast import BUFFER_ITEMS, Broadcast, Dropped, Subscription
 
 PAGE = 500
 _ENDS = {*TERMINAL_EVENTS, EventType.TURN_WAITING}
@@ -14,7 +14,8 @@ _ENDS = {*TERMINAL_EVENTS, EventType.TURN_WAITING}
 class Follower:
     """Each durable event after `after` once, in order; with `until`, it ends with that run's terminal event.
 
-    `run_id` filters. `dropped` is set when the reader does not keep up: the stream must be cut, it can be resumed.
+    `run_id` filters. A run that ended and whose events were pruned ends its reader too. `dropped` is set when the
+    reader does not keep up: the stream must be cut, it can be resumed.
     """
 
     def __init__(
@@ -34,9 +35,12 @@ class Follower:
     async def items(self, tick_s: float) -> AsyncGenerator[StoredEvent | Preview | None, None]:
         """None after `tick_s` seconds without anything. Raises Dropped."""
         with self._broadcast.subscribe(self._session_id, self.dropped) as subscription:
+            found = False
             async for event in self._fetch():
+                found = True
                 yield event
-            if self._ended:
+            # A run is stored with its first event: without any in a log that was pruned it has ended.
+            if self._ended or (self._until is not None and not found and await self._was_pruned()):
                 return
             if subscription.snapshot and self._wanted(subscription.snapshot):
                 yield subscription.snapshot
@@ -79,6 +83,8 @@ class Follower:
         """What the log has after the cursor; `known`: the seq it surely reaches, of whatever run."""
         while True:
             page = await self._log.after(self._session_id, self._cursor, PAGE, self._run_id)
+            if self._cursor and not _follows(self._cursor, page) and await self._was_pruned():
+                raise Dropped
             for event in page:
                 if self._accept(event):
                     yield event
@@ -87,6 +93,10 @@ class Follower:
             if len(page) < PAGE:
                 self._cursor = max(self._cursor, known)
                 return
+
+    async def _was_pruned(self) -> bool:
+        """Whether events after the cursor are gone."""
+        return await self._log.oldest(self._session_id) > self._cursor + 1
 
     def _accept(self, event: StoredEvent) -> bool:
         """Takes note of the next event; False when the filter leaves it out."""
@@ -107,3 +117,7 @@ class Follower:
     def _wanted(self, preview: Preview) -> bool:
         ours = self._run_id is None or preview.run_id == self._run_id
         return ours and preview.data["message_id"] not in self._closed
+
+
+def _follows(cursor: int, page: Sequence[StoredEvent]) -> bool:
+    return bool(page) and page[0].seq == cursor + 1

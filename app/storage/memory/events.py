@@ -14,8 +14,8 @@ class MemoryEvents:
 
     async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Sequence[StoredEvent]:
         room = self._state.rooms.get(session_id)
-        events = room.events[seq:] if room else []
-        return [event for event in events if run_id in (None, event.run_id)][:limit]
+        events = room.events if room else []
+        return [event for event in events if event.seq > seq and run_id in (None, event.run_id)][:limit]
 
     async def newest(self, session_id: str, types: Sequence[EventType], limit: int) -> Sequence[StoredEvent]:
         room = self._state.rooms.get(session_id)
@@ -23,4 +23,8 @@ class MemoryEvents:
 
     async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
         rooms = self._state.rooms
-        return {session_id: len(rooms[session_id].events) for session_id in session_ids if session_id in rooms}
+        return {session_id: rooms[session_id].next_event - 1 for session_id in session_ids if session_id in rooms}
+
+    async def oldest(self, session_id: str) -> int:
+        room = self._state.rooms.get(session_id)
+        return room.pruned + 1 if room else 1

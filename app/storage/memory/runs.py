@@ -50,9 +50,7 @@ class MemoryRuns:
             created_at=at,
             ended_at=None,
         )
-        event = StoredEvent(
-            len(room.events) + 1, EventType.TURN_QUEUED, run.session_id, run.id, at, {"turn": added.turn}
-        )
+        event = StoredEvent(room.next_event, EventType.TURN_QUEUED, run.session_id, run.id, at, {"turn": added.turn})
         room.events.append(event)
         return added, (event,)
 
@@ -122,7 +120,7 @@ class MemoryRuns:
         events: list[StoredEvent] = []
         if run.status is RunStatus.QUEUED:
             run = replace(run, status=RunStatus.CANCELLED, ended_at=at)
-            events.append(StoredEvent(len(room.events) + 1, EventType.TURN_CANCELLED, session_id, run_id, at, {}))
+            events.append(StoredEvent(room.next_event, EventType.TURN_CANCELLED, session_id, run_id, at, {}))
             room.session = replace(room.session, updated_at=at)
         room.runs[run_id] = run
         room.events += events

@@ -18,7 +18,7 @@ KEYS_LIVE = timedelta(hours=24)
 class Room:
     """A session and all that hangs on it. `deaths`: by run, the step where its owners died and how many did.
 
-    `released`: the owner of the running run has let go of it.
+    `pruned`: how many events at the beginning are gone. `released`: the owner of the running run has let go of it.
     """
 
     session: Session
@@ -26,6 +26,7 @@ class Room:
     calls: dict[tuple[int, int], ToolCall] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
     events: list[StoredEvent] = field(default_factory=list)
+    pruned: int = 0
     generation: int = 0
     running: str | None = None
     lease_until: datetime | None = None
@@ -36,6 +37,10 @@ class Room:
     def seen(self) -> list[StoredMessage]:
         """The rows that the agent sees."""
         return [message for message in self.messages if message.agent_visible]
+
+    @property
+    def next_event(self) -> int:
+        return self.pruned + len(self.events) + 1
 
     def live(self) -> list[Run]:
         return [run for run in self.runs.values() if run.status in LIVE]
@@ -87,6 +92,13 @@ class MemoryState:
     def keep(self, key: Idempotency | None, resource: str) -> None:
         if key is not None:
             self._keys[key.tenant, key.path, key.key] = (key.body_hash, resource, self.clock.now())
+
+    def forget_keys(self, dry_run: bool) -> int:
+        """Those that no longer stand for anything."""
+        old = [key for key, kept in self._keys.items() if kept[2] < self.clock.now() - KEYS_LIVE]
+        for key in () if dry_run else old:
+            del self._keys[key]
+        return len(old)
 
     def claim_ids(self, room: Room | None, messages: Sequence[NewMessage], calls: Sequence[ToolCall]) -> None:
         """Raises Conflict for a message or call that is stored already."""

@@ -39,7 +39,7 @@ def prepare(state: MemoryState, room: Room, step: Step) -> Step:
 def apply(room: Room, lease: Lease, step: Step, at: datetime) -> Written:
     first = len(room.messages) + 1
     asked = {message.seq: message.content for message in room.messages}
-    written = as_written(lease, step, len(room.events) + 1, first, at, asked)
+    written = as_written(lease, step, room.next_event, first, at, asked)
     room.messages += [as_stored(message, seq, lease.run_id, at) for seq, message in enumerate(step.messages, first)]
     for call in (*step.changes, *step.calls):
         room.calls[call.message_seq, call.index] = call

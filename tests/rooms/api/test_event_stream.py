@@ -40,6 +40,9 @@ class Log:
     async def heads(self, session_ids: Sequence[str]) -> dict[str, int]:
         return {}
 
+    async def oldest(self, session_id: str) -> int:
+        return 1
+
 
 class Client:
     """The ASGI side of a client: what it got; it leaves when told to; it may stop reading."""

@@ -10,10 +10,12 @@ from app.storage.events import PostgresEvents
 from app.storage.ledger import PostgresLedger
 from app.storage.memory.events import MemoryEvents
 from app.storage.memory.ledger import MemoryLedger
+from app.storage.memory.prune import MemoryPrune
 from app.storage.memory.runs import MemoryRuns
 from app.storage.memory.sessions import MemorySessions
 from app.storage.memory.state import MemoryState
 from app.storage.memory.transcript import MemoryTranscript
+from app.storage.prune import PostgresPrune
 from app.storage.runs import PostgresRuns
 from app.storage.sessions import PostgresSessions
 from app.storage.transcript import PostgresTranscript
@@ -33,6 +35,11 @@ def postgres(pool: Pool) -> Store:
         async with pool.transaction() as connection:
             past = timedelta(hours=hours)
             await connection.execute("update idempotency set created_at = created_at - $1::interval", past)
+            for change in (
+                "sessions set updated_at = updated_at - $2::interval where id = $1",
+                "runs set ended_at = ended_at - $2::interval where session_id = $1",
+            ):
+                await connection.execute(f"update {change}", session_id, past)
             await connection.execute(
                 "update session_heads set lease_until = lease_until - $2::interval where session_id = $1",
                 session_id, past,
@@ -44,6 +51,7 @@ def postgres(pool: Pool) -> Store:
         PostgresRuns(pool, LEASE_S),
         PostgresEvents(pool),
         PostgresLedger(pool),
+        PostgresPrune(pool),
         age,
     )
 
@@ -63,6 +71,7 @@ def memory() -> Store:
         MemoryRuns(state, LEASE_S),
         MemoryEvents(state),
         MemoryLedger(state),
+        MemoryPrune(state),
         age,
     )
 

@@ -10,7 +10,7 @@ from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import text_block
 from app.conversation.run import CallState, Closing, Lease, NewMessage, NewRun, RunInput, RunStatus, Step, ToolCall
 from app.conversation.session import Idempotency, NewSession, SessionSettings
-from app.ports import Beginning, EventLog, LedgerStore, RunStore, SessionStore, Taken, TranscriptStore
+from app.ports import Beginning, EventLog, LedgerStore, PruneStore, RunStore, SessionStore, Taken, TranscriptStore
 
 LEASE_S = 15.0
 FIGURES = count(1)
@@ -33,13 +33,14 @@ class FakeClock:
 
 @dataclass
 class Store:
-    """`age(session_id, hours)` makes the session's lease and every key that much older."""
+    """`age(session_id, hours)` makes the session, its lease and runs, and every key that much older."""
 
     sessions: SessionStore
     transcript: TranscriptStore
     runs: RunStore
     events: EventLog
     ledger: LedgerStore
+    prune: PruneStore
     age: Callable[[str, float], Awaitable[None]]
     plans: list[Beginning] = field(default_factory=list)
 

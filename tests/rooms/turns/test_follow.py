@@ -27,21 +27,29 @@ class Log:
 
     events: list[StoredEvent] = field(default_factory=list)
     reads: int = 0
+    pruned: int = 0
 
     def commit(self, type_: EventType = EventType.TOOL_STARTED, run_id: str = "run_1", **data: Any) -> StoredEvent:
-        event = StoredEvent(len(self.events) + 1, type_, "ses_1", run_id, AT, data)
+        event = StoredEvent(self.pruned + len(self.events) + 1, type_, "ses_1", run_id, AT, data)
         self.events.append(event)
         return event
 
     async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Sequence[StoredEvent]:
         self.reads += 1
         await asyncio.sleep(0)
-        found = [event for event in self.events[seq:] if run_id in (None, event.run_id)][:limit]
+        found = [event for event in self.events if event.seq > seq and run_id in (None, event.run_id)][:limit]
         await asyncio.sleep(0)
         return found
 
     async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
-        return dict.fromkeys(session_ids, len(self.events))
+        return dict.fromkeys(session_ids, self.pruned + len(self.events))
+
+    async def oldest(self, session_id: str) -> int:
+        return self.pruned + 1
+
+    def prune(self, count: int) -> None:
+        self.pruned += count
+        del self.events[:count]
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,40 @@ async def test_what_a_filter_left_out_of_a_fetch_is_not_fetched_again():
     scene.end("run_2")
     assert seqs(await reading) == [7]
     assert scene.log.reads == 2
+
+
+async def test_a_run_whose_events_were_pruned_ends_its_reader_at_once():
+    scene = Scene()
+    scene.publish()
+    scene.end()
+    scene.log.prune(2)
+    assert await read(scene.follow(run_id="run_1", until="run_1")) == []
+
+
+async def test_without_a_cursor_a_reader_begins_with_the_oldest_that_is_left():
+    scene = Scene()
+    scene.publish()
+    scene.publish()
+    scene.log.prune(1)
+    reading = asyncio.create_task(read(scene.follow(until="run_1")))
+    await joined(scene)
+    scene.log.prune(1)
+    scene.end()
+    assert seqs(await reading) == [2, 3]
+
+
+@pytest.mark.parametrize("run_id", [None, "run_1"])
+async def test_a_reader_from_which_events_were_pruned_is_cut_and_not_led_past_them(run_id: str | None):
+    scene = Scene()
+    scene.publish()
+    reading = asyncio.create_task(read(scene.follow(run_id=run_id, until="run_1")))
+    await joined(scene)
+    scene.log.commit()
+    scene.log.commit(EventType.TURN_COMPLETED)
+    scene.log.prune(3)
+    scene.broadcast.nudge("ses_1", 3)
+    with pytest.raises(Dropped):
+        await reading
 
 
 async def test_more_than_a_page_of_stored_events_is_read_whole():
