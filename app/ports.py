@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 from app.conversation.events import EventType, StoredEvent
@@ -316,25 +316,6 @@ class EventLog(Protocol):
 
     async def oldest(self, session_id: str) -> int:
         """Seq of the oldest event that is left, or of the next one when none is; 1 for a session that is gone."""
-        ...
-
-
-class PruneStore(Protocol):
-    """Removes what is old in short transactions, beside servers at work; a dry run only counts.
-
-    Ages are by the store's own clock. No row of a session's transcript goes before its session.
-    """
-
-    def events(self, age: timedelta, dry_run: bool) -> AsyncGenerator[int, None]:
-        """One session's oldest events after the other; yields how many. All of runs that ended so long ago."""
-        ...
-
-    async def keys(self, dry_run: bool) -> int:
-        """Idempotency keys that no longer stand for anything."""
-        ...
-
-    def sessions(self, age: timedelta, dry_run: bool) -> AsyncGenerator[str, None]:
-        """Sessions without a live run that were not changed for that long; yields the id of each that is gone."""
         ...
 
 

@@ -1,10 +1,31 @@
 """Retention: what is too old goes, in an order that never leaves a reader with half of a session."""
 
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol
 
-from app.ports import FileBackend, PruneStore
+from app.ports import FileBackend
+
+
+class PruneStore(Protocol):
+    """Removes what is old in short transactions, beside servers at work; a dry run only counts.
+
+    Ages are by the store's own clock. No row of a session's transcript goes before its session.
+    """
+
+    def events(self, age: timedelta, dry_run: bool) -> AsyncGenerator[int, None]:
+        """One session's oldest events after the other; yields how many. All of runs that ended so long ago."""
+        ...
+
+    async def keys(self, dry_run: bool) -> int:
+        """Idempotency keys that no longer stand for anything."""
+        ...
+
+    def sessions(self, age: timedelta, dry_run: bool) -> AsyncGenerator[str, None]:
+        """Sessions without a live run that were not changed for that long; yields the id of each that is gone."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

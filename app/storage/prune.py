@@ -46,7 +46,7 @@ _DELETE_UNUSED = f"delete from sessions where id = $1 and {_IS_UNUSED}"
 
 
 class PostgresPrune:
-    """Implements `ports.PruneStore`."""
+    """Implements `sessions.prune.PruneStore`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

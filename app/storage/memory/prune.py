@@ -10,7 +10,7 @@ from app.storage.memory.state import MemoryState, Room
 
 
 class MemoryPrune:
-    """Implements `ports.PruneStore`."""
+    """Implements `sessions.prune.PruneStore`."""
 
     def __init__(self, state: MemoryState) -> None:
         self._state = state

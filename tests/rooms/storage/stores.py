@@ -10,7 +10,8 @@ from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import text_block
 from app.conversation.run import CallState, Closing, Lease, NewMessage, NewRun, RunInput, RunStatus, Step, ToolCall
 from app.conversation.session import Idempotency, NewSession, SessionSettings
-from app.ports import Beginning, EventLog, LedgerStore, PruneStore, RunStore, SessionStore, Taken, TranscriptStore
+from app.ports import Beginning, EventLog, LedgerStore, RunStore, SessionStore, Taken, TranscriptStore
+from app.sessions.prune import PruneStore
 
 LEASE_S = 15.0
 FIGURES = count(1)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from app.errors import NotFound
-from app.ports import PruneStore
+from app.sessions.prune import PruneStore
 from app.storage import prune as batches
 from app.storage.engine import Pool
 from tests.rooms.storage.stores import Store, ends, says

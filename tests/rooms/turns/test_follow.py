@@ -2,10 +2,7 @@
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,95 +10,10 @@ from hypothesis import strategies as st
 
 from app.conversation.events import EventType, Preview, PreviewType, StoredEvent
 from app.conversation.reply import Delta
-from app.turns.broadcast import BUFFER_CHARS, BUFFER_ITEMS, WHOLE_EVENTS, Broadcast, Dropped
-from app.turns.follow import PAGE, Follower
+from app.turns.broadcast import BUFFER_CHARS, BUFFER_ITEMS, WHOLE_EVENTS, Dropped
+from app.turns.follow import PAGE
 from app.turns.open_message import OpenMessage
-
-AT = datetime(2026, 1, 1, tzinfo=UTC)
-TICK_S = 30
-
-
-@dataclass
-class Log:
-    """The event log; a read lets others work before and after it looks."""
-
-    events: list[StoredEvent] = field(default_factory=list)
-    reads: int = 0
-    pruned: int = 0
-
-    def commit(self, type_: EventType = EventType.TOOL_STARTED, run_id: str = "run_1", **data: Any) -> StoredEvent:
-        event = StoredEvent(self.pruned + len(self.events) + 1, type_, "ses_1", run_id, AT, data)
-        self.events.append(event)
-        return event
-
-    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Sequence[StoredEvent]:
-        self.reads += 1
-        await asyncio.sleep(0)
-        found = [event for event in self.events if event.seq > seq and run_id in (None, event.run_id)][:limit]
-        await asyncio.sleep(0)
-        return found
-
-    async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
-        return dict.fromkeys(session_ids, self.pruned + len(self.events))
-
-    async def oldest(self, session_id: str) -> int:
-        return self.pruned + 1
-
-    def prune(self, count: int) -> None:
-        self.pruned += count
-        del self.events[:count]
-
-
-@dataclass(frozen=True)
-class Held:
-    """What an event carries, to see whether it still lives."""
-
-    number: int
-
-
-@dataclass
-class Scene:
-    log: Log = field(default_factory=Log)
-    broadcast: Broadcast = field(default_factory=Broadcast)
-
-    def follow(self, after: int = 0, run_id: str | None = None, until: str | None = None) -> Follower:
-        return Follower(self.log, self.broadcast, "ses_1", after, run_id, until)
-
-    def publish(self, type_: EventType = EventType.TOOL_STARTED, run_id: str = "run_1", **data: Any) -> None:
-        self.broadcast.publish(self.log.commit(type_, run_id, **data))
-
-    def end(self, run_id: str = "run_1") -> None:
-        self.publish(EventType.TURN_COMPLETED, run_id)
-
-    def open(self, message_id: str = "msg_1") -> OpenMessage:
-        message = OpenMessage("ses_1", "run_1", message_id, self.broadcast.preview)
-        message.open_block(0, {"type": "text"})
-        self.broadcast.opened(message)
-        return message
-
-
-def say(message: OpenMessage, text: str) -> None:
-    message.add(Delta(0, "text", text))
-    message.flush()
-
-
-async def read(follower: Follower) -> list:
-    return [item for item in await all_of(follower.items(TICK_S)) if item is not None]
-
-
-async def joined(scene: Scene) -> None:
-    """Until the reader has taken its first look at the log."""
-    for _ in range(6):
-        await asyncio.sleep(0)
-    assert scene.broadcast.sessions
-
-
-async def all_of(reader: AsyncIterator) -> list:
-    return [item async for item in reader]
-
-
-def seqs(items: list) -> list[int]:
-    return [item.seq for item in items if isinstance(item, StoredEvent)]
+from tests.rooms.turns.readers import TICK_S, Held, Scene, all_of, joined, read, say, seqs
 
 
 def text_of(items: list, message_id: str = "msg_1") -> str:
@@ -162,40 +74,6 @@ async def test_what_a_filter_left_out_of_a_fetch_is_not_fetched_again():
     scene.end("run_2")
     assert seqs(await reading) == [7]
     assert scene.log.reads == 2
-
-
-async def test_a_run_whose_events_were_pruned_ends_its_reader_at_once():
-    scene = Scene()
-    scene.publish()
-    scene.end()
-    scene.log.prune(2)
-    assert await read(scene.follow(run_id="run_1", until="run_1")) == []
-
-
-async def test_without_a_cursor_a_reader_begins_with_the_oldest_that_is_left():
-    scene = Scene()
-    scene.publish()
-    scene.publish()
-    scene.log.prune(1)
-    reading = asyncio.create_task(read(scene.follow(until="run_1")))
-    await joined(scene)
-    scene.log.prune(1)
-    scene.end()
-    assert seqs(await reading) == [2, 3]
-
-
-@pytest.mark.parametrize("run_id", [None, "run_1"])
-async def test_a_reader_from_which_events_were_pruned_is_cut_and_not_led_past_them(run_id: str | None):
-    scene = Scene()
-    scene.publish()
-    reading = asyncio.create_task(read(scene.follow(run_id=run_id, until="run_1")))
-    await joined(scene)
-    scene.log.commit()
-    scene.log.commit(EventType.TURN_COMPLETED)
-    scene.log.prune(3)
-    scene.broadcast.nudge("ses_1", 3)
-    with pytest.raises(Dropped):
-        await reading
 
 
 async def test_more_than_a_page_of_stored_events_is_read_whole():
