@@ -72,6 +72,7 @@ class Settings(BaseModel):
     max_turns_per_minute: int | None = Field(default=None, ge=1)
     db_pool_size: int = Field(default=10, ge=2)
     lease_s: float = Field(default=15, ge=1)
+    drain_s: float = Field(default=20, ge=0)
     files_backend: Literal["local", "memory"] = "local"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"

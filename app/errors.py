@@ -13,7 +13,7 @@ HangoError
 |  '- TooManyLiveRuns, TooManySessions
 |- CursorTooOld                       410, names the oldest event that is left
 |- PathRefused, FileMissing           400, 404
-|- StoreUnavailable                   503
+|- StoreUnavailable, Draining         503
 |  '- SchemaBehind                    503, `hango migrate` is due
 |- LeaseLost                          another owner has taken the run over
 '- RunFailed                          ends a run; its code is the run's failure code
@@ -30,6 +30,7 @@ class HangoError(Exception):
     status: ClassVar[int] = 500
     code: str = "internal"
     title: ClassVar[str] = "Internal error"
+    retry_after_s: int | None = None
 
     def __init__(self, detail: str = "", **extra: object) -> None:
         super().__init__(detail)
@@ -148,6 +149,13 @@ class SchemaBehind(StoreUnavailable):
         self, detail: str = "The database schema is behind this release: run `hango migrate`.", **extra: object
     ):
         super().__init__(detail, **extra)
+
+
+class Draining(HangoError):
+    """No new run is taken in; the next server, or another one, will."""
+
+    status, code, title = 503, "draining", "The server is stopping"
+    retry_after_s = 2
 
 
 class LeaseLost(HangoError):

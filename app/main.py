@@ -56,7 +56,7 @@ log = logging.getLogger("hango")
 
 # A limit in tokens holds for every release as one in bytes; models take about this many a token.
 BYTES_PER_TOKEN = 2.5
-# Streams end at once on a signal; what is left gets this long.
+# After the drain streams end at once; what is left gets this long.
 SHUTDOWN_S = 3
 # Between two looks at the embedded database, and so between two attempts to start it again.
 KEEP_S = 1
@@ -162,7 +162,7 @@ def make_services(
         profiles=settings.profiles(),
         default_model=settings.model_name,
         ping_s=ping_s,
-        readiness=make_readiness(pool, files),
+        readiness=make_readiness(turns, pool, files),
         metrics=metrics,
     )
 
@@ -183,9 +183,10 @@ def make_sessions(settings: Settings, pool: Pool, bench: Workbench, profiles: Pr
     )
 
 
-def make_readiness(pool: Pool, files: FileBackend) -> Readiness:
+def make_readiness(turns: Turns, pool: Pool, files: FileBackend) -> Readiness:
     return Readiness(
         [
+            Check("open", turns.check_open, "The server does not answer."),
             Check("database", pool.reach, UNREACHABLE),
             Check("schema", pool.check, UNREACHABLE),
             Check("files", files.check, "The disk of the session files does not answer."),
@@ -290,19 +291,47 @@ def _owner() -> str:
 
 
 class Server(uvicorn.Server):
-    """Ends the streams when it is told to stop: each would hold the shutdown up otherwise."""
+    """Told to stop it drains first: uvicorn closes its listener as soon as it is told to exit. A second signal ends
+    the drain."""
+
+    def __init__(self, config: uvicorn.Config, drain_s: float = 0) -> None:
+        super().__init__(config)
+        self._drain_s = drain_s
+        self._drain: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Not recorded, as the base class does to raise the signal again: what follows `serve` must still be done."""
-        self.force_exit = self.should_exit and sig == signal.SIGINT
+        asyncio.get_running_loop().call_soon_threadsafe(self._told, sig)
+
+    def _told(self, sig: int) -> None:
+        services = running_services(self.config.app)
+        if self._drain is None and services is not None:
+            self._drain = asyncio.create_task(self._drain_out(services.turns))
+        else:
+            self.force_exit = self.should_exit and sig == signal.SIGINT
+            self._exit()
+
+    async def _drain_out(self, turns: Turns) -> None:
+        try:
+            await turns.drain(self._drain_s)
+        finally:
+            self._exit()
+
+    def _exit(self) -> None:
+        """Ends the streams: each would hold the shutdown up otherwise."""
         self.should_exit = True
         end_streams(self.config.app)
 
 
 def end_streams(app: Any) -> None:
-    services: Services | None = getattr(app.state, "services", None)
-    if services is not None:
+    if (services := running_services(app)) is not None:
         services.turns.end_streams()
+
+
+def running_services(app: Any) -> Services | None:
+    """None before the application has started."""
+    services: Services | None = getattr(app.state, "services", None)
+    return services
 
 
 def serve(app: FastAPI, settings: Settings) -> None:
@@ -317,7 +346,7 @@ def serve(app: FastAPI, settings: Settings) -> None:
             server_header=False,
         )
         _announce(settings, listener.getsockname()[1])
-        Server(config).run(sockets=[listener])
+        Server(config, settings.drain_s).run(sockets=[listener])
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -249,6 +249,10 @@ class RunStore(Protocol):
         """
         ...
 
+    async def made_by(self, key: Idempotency) -> str | None:
+        """What `accept` made under the key, if anything; writes nothing. Raises IdempotencyMismatch."""
+        ...
+
     async def start(self, session_id: str, owner: str, plan: Plan) -> Taken | None:
         """Takes the session's next queued run under a new generation; the plan's step is in the same transaction.
 

@@ -273,7 +273,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         413: "Body or input too large",
         422: "The payload does not fit its schema",
         429: "The tenant's share is used up; `Retry-After` tells when to ask again",
-        503: "The store cannot be reached",
+        503: "The store cannot be reached, or the server is stopping",
     }.items()
 }
 GONE: dict[int | str, dict[str, Any]] = {

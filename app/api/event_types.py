@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
 from app.api.answers import MessageAnswer, UsageAnswer
+from app.api.sse import ENDED
+from app.conversation.events import EndReason
 
 Usages = dict[str, UsageAnswer]
 
@@ -126,6 +128,18 @@ class Snapshot(BaseModel):
     blocks: list[OpenBlock]
 
 
+class StreamEnd(BaseModel):
+    """Why the server ended a stream that could go on; resume it, unless the session was deleted."""
+
+    reason: EndReason
+
+
+class StreamEnvelope(BaseModel):
+    """About the stream itself: no id, never stored."""
+
+    session_id: str
+
+
 class PreviewEnvelope(BaseModel):
     """A piece of a message that is still being written: no id, never stored, settled by a later durable event."""
 
@@ -181,7 +195,8 @@ EVENTS = {name: _event(name, data, Envelope) for name, data in DATA.items()}
 PREVIEWS = {name: _event(name, data, PreviewEnvelope) for name, data in PREVIEW_DATA.items()}
 
 _EVENT: Any = reduce(or_, EVENTS.values())
-_FRAME: Any = reduce(or_, PREVIEWS.values(), _EVENT)
+STREAM_ENDED = _event(ENDED, StreamEnd, StreamEnvelope)
+_FRAME: Any = reduce(or_, [*PREVIEWS.values(), STREAM_ENDED], _EVENT)
 
 
 class AnyEvent(RootModel[Annotated[_EVENT, Field(discriminator="type")]]):
@@ -189,7 +204,7 @@ class AnyEvent(RootModel[Annotated[_EVENT, Field(discriminator="type")]]):
 
 
 class AnyFrame(RootModel[Annotated[_FRAME, Field(discriminator="type")]]):
-    """The data of one frame of a stream: a durable event or a preview."""
+    """The data of one frame of a stream: a durable event, a preview, or the server's goodbye."""
 
 
 STREAM: dict[str, Any] = {"text/event-stream": {"itemSchema": {"$ref": "#/components/schemas/AnyFrame"}}}

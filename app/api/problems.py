@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from app.api.json_text import JsonResponse
-from app.errors import HangoError, InvalidPayload, InvalidRequest, StoreUnavailable, TooManyRequests, Unauthorized
+from app.errors import Draining, HangoError, InvalidPayload, InvalidRequest, StoreUnavailable, Unauthorized
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def problem(error: HangoError) -> ProblemResponse:
 def _headers(error: HangoError) -> dict[str, str]:
     if isinstance(error, Unauthorized):
         return {"WWW-Authenticate": "Bearer"}
-    return {"Retry-After": str(error.retry_after_s)} if isinstance(error, TooManyRequests) else {}
+    return {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
 
 
 def _document(
@@ -59,7 +59,7 @@ def install(app: FastAPI) -> None:
 
 async def _known(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, HangoError)
-    if isinstance(error, StoreUnavailable):
+    if isinstance(error, StoreUnavailable | Draining):
         log.warning("request failed: %s", error.detail, extra={"path": request.url.path})
     elif error.status >= 500:
         log.error("request failed", exc_info=error, extra={"path": request.url.path})

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from app.api.block_schemas import INPUT_BLOCKS, NOT_BLANK, SYSTEM_BLOCKS, THINKING, TRANSCRIPT_BLOCKS, WHITE
 from app.conversation.model_profile import MIN_WINDOW
-from app.sessions.profiles import PRESETS
+from app.conversation.presets import PRESETS
 from app.turns.commands import MAX_INSTRUCTIONS
 
 MAX_METADATA_BYTES = 65_536

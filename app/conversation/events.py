@@ -39,6 +39,15 @@ class PreviewType(StrEnum):
     SNAPSHOT = "snapshot"
 
 
+class EndReason(StrEnum):
+    """Why the server ends a stream that could go on. All but a deleted session's can be resumed."""
+
+    DRAINING = "draining"
+    BEHIND = "behind"
+    DELETED = "deleted"
+    STORE_UNAVAILABLE = "store_unavailable"
+
+
 @dataclass(frozen=True, slots=True)
 class NewEvent:
     """An event to store. `message`: index into the step's messages; the row is stored as a reference, not a copy.

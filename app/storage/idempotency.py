@@ -20,6 +20,10 @@ _TAKE = """
     where i.created_at < now() - interval '24 hours'
     returning resource
 """
+_MADE = """
+    select body_hash, resource from idempotency
+    where (tenant, path, key) = ($1, $2, $3) and created_at >= now() - interval '24 hours'
+"""
 _TAKEN = "select body_hash, resource from idempotency where (tenant, path, key) = ($1, $2, $3)"
 
 
@@ -33,3 +37,13 @@ async def take_key(connection: asyncpg.Connection, key: Idempotency, resource: s
             raise IdempotencyMismatch
         taken = row["resource"]
     return str(taken)
+
+
+async def made_by(connection: asyncpg.Connection, key: Idempotency) -> str | None:
+    """The id that the key stands for already. Raises IdempotencyMismatch."""
+    row = await connection.fetchrow(_MADE, key.tenant, key.path, key.key)
+    if row is None:
+        return None
+    if row["body_hash"] != key.body_hash:
+        raise IdempotencyMismatch
+    return str(row["resource"])

@@ -8,6 +8,7 @@ from app.conversation.session import Idempotency
 from app.ports import Admit, Plan, Renewal, Taken
 from app.storage import acceptance, cancellation, leases, ownership
 from app.storage.engine import Pool
+from app.storage.idempotency import made_by
 from app.storage.rows import RUN_COLUMNS, run_of
 from app.storage.steps import write_step
 
@@ -35,6 +36,10 @@ class PostgresRuns:
     ) -> tuple[Run, Sequence[StoredEvent]]:
         async with self._pool.transaction() as connection:
             return await acceptance.accept(connection, run, queue, key, admit)
+
+    async def made_by(self, key: Idempotency) -> str | None:
+        async with self._pool.connection() as connection:
+            return await made_by(connection, key)
 
     async def start(self, session_id: str, owner: str, plan: Plan) -> Taken | None:
         async with self._pool.transaction() as connection:

@@ -6,51 +6,71 @@ and fill gaps from the log. Previews exist here alone.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from app import telemetry
-from app.conversation.events import TERMINAL_EVENTS, Preview, StoredEvent
+from app.conversation.events import TERMINAL_EVENTS, EndReason, Preview, StoredEvent
 from app.turns.open_message import OpenMessage
 
 # A reader further behind than this is dropped: it can resume from the log, and memory stays bounded.
 BUFFER_ITEMS, BUFFER_CHARS = 1000, 2**23
 # Durable events that wait as they are; of those behind them the number waits, and the log has the rest.
 WHOLE_EVENTS = 16
+# A reader that is told of the end of its stream may still read this long; one that does not read is cut off then.
+END_S = 1.0
+
+Cut = asyncio.Future[EndReason]
+"""Done when a reader's stream must end at once, whatever it has not read yet."""
 
 
-class Dropped(Exception):
-    """The reader did not keep up, with what is published or with what is pruned."""
+class StreamEnded(Exception):
+    """The stream ends before what its reader waits for."""
+
+    def __init__(self, reason: EndReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Subscription:
     """One reader's buffer. An int in it is the newest seq of the log: there is something to fetch."""
 
-    def __init__(self, snapshot: Preview | None, dropped: asyncio.Event) -> None:
+    def __init__(self, snapshot: Preview | None, cut: Cut) -> None:
         self.snapshot = snapshot
-        self.dropped = dropped
-        self._items: asyncio.Queue[StoredEvent | Preview | int] = asyncio.Queue(BUFFER_ITEMS)
+        self._cut = cut
+        self._items: asyncio.Queue[StoredEvent | Preview | int | EndReason] = asyncio.Queue(BUFFER_ITEMS)
         self._chars = 0  # of the previews that wait
 
-    def offer(self, item: StoredEvent | Preview | int) -> None:
+    def offer(self, item: StoredEvent | Preview | int | EndReason) -> None:
         if isinstance(item, StoredEvent) and self._items.qsize() >= WHOLE_EVENTS:
             item = item.seq
         self._chars += _chars(item)
         # One that is alone may have any size: its reader keeps up.
         if self._items.full() or (self._chars > BUFFER_CHARS and not self._items.empty()):
-            self.dropped.set()
+            self._cut_off(EndReason.BEHIND)
         else:
             self._items.put_nowait(item)
 
+    def end(self, reason: EndReason) -> None:
+        """After what waits in the buffer."""
+        self.offer(reason)
+        asyncio.get_running_loop().call_later(END_S, self._cut_off, reason)
+
+    def _cut_off(self, reason: EndReason) -> None:
+        if not self._cut.done():
+            self._cut.set_result(reason)
+
     async def get(self, timeout_s: float) -> StoredEvent | Preview | int | None:
-        """The next item; None when none came in time. Raises Dropped."""
-        if self.dropped.is_set():
-            raise Dropped
+        """The next item; None when none came in time. Raises StreamEnded."""
+        if self._cut.done():
+            raise StreamEnded(self._cut.result())
         item = self._items.get_nowait() if not self._items.empty() else await self._next(timeout_s)
+        if isinstance(item, EndReason):
+            raise StreamEnded(item)
         self._chars -= _chars(item)
         return item
 
-    async def _next(self, timeout_s: float) -> StoredEvent | Preview | int | None:
+    async def _next(self, timeout_s: float) -> StoredEvent | Preview | int | EndReason | None:
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._items.get()
@@ -58,7 +78,7 @@ class Subscription:
             return None
 
 
-def _chars(item: StoredEvent | Preview | int | None) -> int:
+def _chars(item: StoredEvent | Preview | int | EndReason | None) -> int:
     return len(item.data["text"]) if isinstance(item, Preview) else 0
 
 
@@ -67,15 +87,15 @@ class Broadcast:
         self._subscriptions: defaultdict[str, set[Subscription]] = defaultdict(set)
         self._open: dict[str, OpenMessage] = {}
         self._published: dict[str, int] = {}
-        self._ending = False
+        self._keeps: Callable[[str], bool] = lambda _: True
 
     @contextmanager
-    def subscribe(self, session_id: str, dropped: asyncio.Event) -> Iterator[Subscription]:
-        """`dropped` is set when the reader falls behind, when the session was deleted, and when the server stops."""
+    def subscribe(self, session_id: str, cut: Cut) -> Iterator[Subscription]:
+        """`cut` is done when the reader falls behind, or has not read to the end of a stream that was ended."""
         opened = self._open.get(session_id)
-        subscription = Subscription(opened.snapshot() if opened and opened.shown else None, dropped)
-        if self._ending:
-            dropped.set()
+        subscription = Subscription(opened.snapshot() if opened and opened.shown else None, cut)
+        if not self._keeps(session_id):
+            subscription.end(EndReason.DRAINING)
         self._subscriptions[session_id].add(subscription)
         try:
             yield subscription
@@ -121,17 +141,21 @@ class Broadcast:
         for reader in readers:
             reader.offer(item)
 
-    def end_all(self) -> None:
-        """Ends every stream, later ones at once, so that the server can stop; readers resume elsewhere."""
-        self._ending = True
+    def drain(self, keeps: Callable[[str], bool]) -> None:
+        """Ends the streams of every session that `keeps` does not keep, later ones too: they are resumed elsewhere."""
+        self._keeps = keeps
         for session_id in self._subscriptions:
-            self.end(session_id)
+            self.settle(session_id)
 
-    def end(self, session_id: str) -> None:
+    def settle(self, session_id: str) -> None:
+        """Something ended in the session: its streams do too in a drain."""
+        if not self._keeps(session_id):
+            self.end(session_id, EndReason.DRAINING)
+
+    def end(self, session_id: str, reason: EndReason) -> None:
         """Ends the session's streams."""
         for reader in self._subscriptions.get(session_id, ()):
-            reader.dropped.set()
-            reader.offer(0)  # wakes it
+            reader.end(reason)
 
     def opened(self, message: OpenMessage) -> None:
         self._open[message.session_id] = message

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
-from app.conversation.events import TERMINAL_EVENTS, EventType, Preview, StoredEvent
+from app.conversation.events import TERMINAL_EVENTS, EndReason, EventType, Preview, StoredEvent
 from app.ports import EventLog
-from app.turns.broadcast import BUFFER_ITEMS, Broadcast, Dropped, Subscription
+from app.turns.broadcast import BUFFER_ITEMS, Broadcast, Cut, StreamEnded, Subscription
 
 PAGE = 500
 _ENDS = {*TERMINAL_EVENTS, EventType.TURN_WAITING}
@@ -14,8 +14,8 @@ _ENDS = {*TERMINAL_EVENTS, EventType.TURN_WAITING}
 class Follower:
     """Each durable event after `after` once, in order; with `until`, it ends with that run's terminal event.
 
-    `run_id` filters. A run that ended and whose events were pruned ends its reader too. `dropped` is set when the
-    reader does not keep up: the stream must be cut, it can be resumed.
+    `run_id` filters. A run that ended and whose events were pruned ends its reader too. `cut` is done when the stream
+    must end at once, without what was not read yet.
     """
 
     def __init__(
@@ -23,18 +23,18 @@ class Follower:
     ) -> None:
         self._log = log
         self._broadcast = broadcast
-        self._session_id = session_id
+        self.session_id = session_id
         self._cursor = after
         self._run_id = run_id
         self._until = until
         # Ids of messages whose previews are over, oldest first; of so many the buffer may still have some.
         self._closed: dict[str, None] = {}
         self._ended = False
-        self.dropped = asyncio.Event()
+        self.cut: Cut = asyncio.get_running_loop().create_future()
 
     async def items(self, tick_s: float) -> AsyncGenerator[StoredEvent | Preview | None, None]:
-        """None after `tick_s` seconds without anything. Raises Dropped."""
-        with self._broadcast.subscribe(self._session_id, self.dropped) as subscription:
+        """None after `tick_s` seconds without anything. Raises StreamEnded."""
+        with self._broadcast.subscribe(self.session_id, self.cut) as subscription:
             found = False
             async for event in self._fetch():
                 found = True
@@ -82,9 +82,9 @@ class Follower:
     async def _fetch(self, known: int = 0) -> AsyncIterator[StoredEvent]:
         """What the log has after the cursor; `known`: the seq it surely reaches, of whatever run."""
         while True:
-            page = await self._log.after(self._session_id, self._cursor, PAGE, self._run_id)
+            page = await self._log.after(self.session_id, self._cursor, PAGE, self._run_id)
             if self._cursor and not _follows(self._cursor, page) and await self._was_pruned():
-                raise Dropped
+                raise StreamEnded(EndReason.BEHIND)
             for event in page:
                 if self._accept(event):
                     yield event
@@ -96,7 +96,7 @@ class Follower:
 
     async def _was_pruned(self) -> bool:
         """Whether events after the cursor are gone."""
-        return await self._log.oldest(self._session_id) > self._cursor + 1
+        return await self._log.oldest(self.session_id) > self._cursor + 1
 
     def _accept(self, event: StoredEvent) -> bool:
         """Takes note of the next event; False when the filter leaves it out."""

@@ -41,6 +41,7 @@ class Runner:
         self._orders: dict[Lease, Order] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._takings: set[asyncio.Task[Taken | None]] = set()
+        self._draining = False
         self._stopping = False
 
     @property
@@ -50,13 +51,13 @@ class Runner:
 
     async def kick(self, session_id: str) -> None:
         """Starts the session's next queued run, if there is one and nothing of it is running."""
-        if not self._stopping:
+        if not self._draining:
             plan = partial(plans.start, ids=self._bench.ids)
             await self._take(self._runs.start(session_id, self._owner, plan))
 
     async def sweep(self) -> bool:
         """Takes over one run whose owner died; False when there is none."""
-        if self._stopping:
+        if self._draining:
             return False
         if leases := self.leases:
             # The heartbeat may have been cut off for longer than a lease: what lives here is not taken from itself.
@@ -87,9 +88,21 @@ class Runner:
             elif lease.run_id in renewal.cancelled:
                 self._give(lease, RunStatus.CANCELLED)
 
+    def works_on(self, session_id: str) -> bool:
+        return any(lease.session_id == session_id for lease in self._orders)
+
+    async def drain(self) -> None:
+        """Takes no run any more, and returns when none is at work here. A session's streams end with its run."""
+        self._draining = True
+        if self._takings:
+            await asyncio.wait(self._takings)
+        self._broadcast.drain(self.works_on)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
     async def stop(self) -> None:
         """Leaves every run as it stands: the next owner goes on from its last committed step, at once."""
-        self._stopping = True
+        self._draining = self._stopping = True
         if self._takings:
             await asyncio.wait(self._takings, timeout=STOP_S)
         leases = self.leases
@@ -147,6 +160,7 @@ class Runner:
             log.exception("run left for takeover")
         finally:
             del self._orders[lease]
+            self._broadcast.settle(lease.session_id)
         await self._kick_apart(lease.session_id)
 
     async def _kick_apart(self, session_id: str) -> None:

@@ -2,20 +2,21 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from app import telemetry
 from app.agent.foresight import foresee_compaction
 from app.agent.turn import Workbench
+from app.conversation.events import EndReason, StoredEvent
 from app.conversation.messages import text_of
 from app.conversation.run import LIVE, NewRun, Run, RunInput, RunStatus
 from app.conversation.session import Idempotency, Session
-from app.errors import Conflict, SessionBusy, StoreUnavailable
+from app.errors import Conflict, Draining, StoreUnavailable
 from app.ports import Estimator, EventLog, RunStore
 from app.turns.acceptance import check_max_tokens, check_size, check_thinking
 from app.turns.admission import Admission
-from app.turns.broadcast import Broadcast, Dropped
+from app.turns.broadcast import Broadcast, StreamEnded
 from app.turns.commands import compact_command
 from app.turns.follow import Follower
 from app.turns.heartbeat import Heartbeat, OpenStore
@@ -50,7 +51,7 @@ class Turns:
         self._lease_s = lease_s
         self._broadcast = Broadcast()
         self._runner = Runner(bench, runs, self._broadcast, profile_of, owner)
-        self._ending = False
+        self._draining = False
         self._loops: list[asyncio.Task[None]] = []
         self._heartbeat: Heartbeat | None = None
 
@@ -78,9 +79,24 @@ class Turns:
     def open_streams(self) -> int:
         return self._broadcast.readers
 
+    async def check_open(self) -> None:
+        """Raises Draining."""
+        if self._draining:
+            raise Draining("The server is draining: it takes no new run.")
+
+    async def drain(self, limit_s: float) -> None:
+        """Takes nothing new; returns when the runs at work here have ended, or after `limit_s` seconds."""
+        self._draining = True
+        if leases := self._runner.leases:
+            log.info("draining: %s runs at work get up to %g s; a second signal stops at once", len(leases), limit_s)
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._runner.drain()
+        except TimeoutError:
+            log.warning("drain: %s runs are left to the next server", len(self._runner.leases))
+
     def end_streams(self) -> None:
-        self._ending = True
-        self._broadcast.end_all()
+        self._broadcast.drain(lambda _: False)
 
     async def post(
         self, session: Session, run_input: RunInput, queue: bool, key: Idempotency | None
@@ -89,7 +105,7 @@ class Turns:
 
         A text that is a command runs as one; it is never queued.
 
-        Raises InvalidPayload, InputTooLarge, SessionBusy, IdempotencyMismatch, TooManyRequests.
+        Raises InvalidPayload, InputTooLarge, SessionBusy, IdempotencyMismatch, TooManyRequests, Draining.
         """
         model = run_input.model or session.model
         await self._bench.learn(model)
@@ -101,26 +117,36 @@ class Turns:
             system = session.system or self._bench.base_system
             check_size(system, run_input, profile, self._bench.tools.definitions, self._estimator)
         new = NewRun(self._bench.ids.new("run"), session.id, run_input, model, "compact" if command else "turn")
-        run, events = await self.runs.accept(new, queue and not command, key, self._admission.of(session.tenant))
+        run, events = await self._accept(new, queue and not command, key, session.tenant)
+        return run, events[0].seq if events else None
+
+    async def _accept(
+        self, new: NewRun, queue: bool, key: Idempotency | None, tenant: str
+    ) -> tuple[Run, Sequence[StoredEvent]]:
+        if self._draining and key is not None and (made := await self.runs.made_by(key)) is not None:
+            return await self.runs.get(new.session_id, made), ()
+        await self.check_open()
+        run, events = await self.runs.accept(new, queue, key, self._admission.of(tenant))
         telemetry.enter(**{**telemetry.entered(), "run": run.id})
         for event in events:
             self._broadcast.publish(event)
         if events:
-            await self._survive(self._runner.kick(session.id))  # it is accepted: else the sweep starts it
-        return run, events[0].seq if events else None
+            await self._survive(self._runner.kick(new.session_id))  # it is accepted: else the sweep starts it
+        return run, events
 
     def follow(self, session_id: str, after: int, run_id: str | None = None, until: str | None = None) -> Follower:
         return Follower(self._events, self._broadcast, session_id, after, run_id, until)
 
     async def wait(self, session_id: str, run_id: str) -> Run:
         """The run once it is neither queued nor running; as it stands when the server stops. Raises NotFound."""
-        while not self._ending:
+        reason: EndReason | None = EndReason.BEHIND
+        while reason is EndReason.BEHIND:
+            reason = None
             try:
                 async for _ in self.follow(session_id, 0, run_id, until=run_id).items(POLL_S):
                     pass
-                break
-            except Dropped:  # it fell behind its own run, or the streams were ended
-                await self.runs.get(session_id, run_id)  # the run of a deleted session never ends
+            except StreamEnded as ended:
+                reason = ended.reason
         return await self.runs.get(session_id, run_id)
 
     async def cancel(self, session_id: str, run_id: str) -> Run:
@@ -135,19 +161,14 @@ class Turns:
     async def compact(self, session: Session, instructions: str, key: Idempotency | None) -> Mapping[str, Any]:
         """Runs a compaction to its end and gives its outcome.
 
-        Raises SessionBusy, IdempotencyMismatch, TooManyRequests, Conflict.
+        Raises SessionBusy, IdempotencyMismatch, TooManyRequests, Conflict, Draining (with the run that is left).
         """
         asked = RunInput((), metadata={"instructions": instructions})
         new = NewRun(self._bench.ids.new("run"), session.id, asked, session.model, "compact")
-        run, events = await self.runs.accept(new, False, key, self._admission.of(session.tenant))
-        telemetry.enter(**{**telemetry.entered(), "run": run.id})
-        for event in events:
-            self._broadcast.publish(event)
-        if events:
-            await self._survive(self._runner.kick(session.id))
+        run, _ = await self._accept(new, False, key, session.tenant)
         ended = await self.wait(session.id, run.id)
         if ended.status in LIVE:
-            raise SessionBusy(run.id)  # the server stops; the next one goes on with it
+            raise Draining("The server stopped before the compaction was done; the next one does it.", run_id=run.id)
         if ended.status is not RunStatus.COMPLETED:
             raise Conflict(f"The compaction ended as {ended.status}.", run_id=run.id, error=ended.error)
         outcome: Mapping[str, Any] = ended.state["outcome"]
@@ -183,7 +204,7 @@ class Turns:
             for session_id, head in heads.items():
                 self._broadcast.nudge(session_id, head)
             for deleted in set(sessions) - heads.keys():
-                self._broadcast.end(deleted)
+                self._broadcast.end(deleted, EndReason.DELETED)
 
     @staticmethod
     async def _survive(round_: Coroutine[Any, Any, None]) -> None:

@@ -6,6 +6,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from app.api import answers, event_types
+from app.api.sse import ENDED
 from app.conversation.events import EventType, PreviewType
 from tests.double.control import Double
 from tests.double.steps import BEFORE_END, Break, Hold, HttpError, Reply, call, say, text, think
@@ -119,6 +120,14 @@ async def test_every_preview_is_of_its_declared_shape(house: House, double: Doub
         assert fits(strict(event_types.PREVIEW_DATA[frame.type]), frame.data["data"])
 
 
+async def test_a_streams_goodbye_is_of_its_declared_shape(house: House):
+    async with house.follow(await house.open()) as reader:
+        await reader.until("ping")
+        house.services.turns.end_streams()
+        goodbye = await reader.until(ENDED)
+    assert fits(event_types.STREAM_ENDED, goodbye.data)
+
+
 async def test_a_cancelled_turns_event_is_of_its_declared_shape(build: Build, double: Double):
     tool = Hanging()
     house = await build(double=double, tools=[tool])
@@ -190,7 +199,7 @@ async def test_every_event_type_is_typed(build: Build):
     document = await house.get("/openapi.json")
     schemas = document["components"]["schemas"]
     assert set(schemas["AnyEvent"]["discriminator"]["mapping"]) == {str(kind) for kind in EventType}
-    frames = {str(kind) for kind in (*EventType, *PreviewType)}
+    frames = {str(kind) for kind in (*EventType, *PreviewType)} | {ENDED}
     assert set(schemas["AnyFrame"]["discriminator"]["mapping"]) == frames
     [item] = [
         answer["content"]["text/event-stream"]["itemSchema"]

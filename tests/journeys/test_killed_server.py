@@ -24,6 +24,7 @@ class Machine:
             "HANGO_DATABASE_URL": database_url,
             "HANGO_DATA_DIR": str(folder / "data"),
             "HANGO_LEASE_S": "1",
+            "HANGO_DRAIN_S": "0",
             "HANGO_MAX_PARALLEL_TOOLS": "1",
             "HANGO_MODEL": MODEL,
             "ANTHROPIC_API_KEY": "sk-test",

@@ -21,7 +21,7 @@ async def problem(house: House, path: str) -> tuple[int, str, str]:
 async def test_a_sound_server_is_alive_and_ready(build: Build):
     house = await build()
     assert await house.get("/livez") == {"status": "ok"}
-    checks = [{"name": name, "ok": True} for name in ("database", "schema", "files")]
+    checks = [{"name": name, "ok": True} for name in ("open", "database", "schema", "files")]
     assert await house.get("/readyz") == {"status": "ok", "checks": checks}
 
 

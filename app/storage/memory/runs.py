@@ -54,6 +54,9 @@ class MemoryRuns:
         room.events.append(event)
         return added, (event,)
 
+    async def made_by(self, key: Idempotency) -> str | None:
+        return self._state.known(key)
+
     async def start(self, session_id: str, owner: str, plan: Plan) -> Taken | None:
         room = self._state.rooms.get(session_id)
         if room is None or not room.live() or not room.free():

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.api.sse import EventStream, frame
-from app.conversation.events import EventType, Preview, PreviewType, StoredEvent
+from app.conversation.events import EndReason, EventType, Preview, PreviewType, StoredEvent
 from app.errors import StoreUnavailable
 from app.turns.broadcast import Broadcast
 from app.turns.follow import Follower
@@ -97,6 +97,7 @@ async def test_a_stream_ends_after_the_last_event_of_its_run(client: Client, bro
     log = Log(event(1), event(2, EventType.TURN_COMPLETED))
     await opened(client, Follower(log, broadcast, "ses_1", 0, "run_a", until="run_a"))
     assert client.frames == [": ping", "id: 1", "id: 2"]
+    assert b"stream.ended" not in client.body
     assert client.ended
 
 
@@ -109,15 +110,41 @@ async def test_it_ends_when_the_client_leaves(client: Client, broadcast: Broadca
     assert broadcast.sessions == []
 
 
-async def test_a_server_that_stops_ends_its_streams_and_later_ones_at_once(client: Client, broadcast: Broadcast):
+async def test_a_server_that_drains_ends_its_streams_and_later_ones_with_a_hint(client: Client, broadcast: Broadcast):
     stream = opened(client, Follower(Log(event(1)), broadcast, "ses_1", 0, None, None))
     await client.has(2)
-    broadcast.end_all()
+    broadcast.drain(lambda _: False)
     await stream
-    assert client.ended
     late = Client()
     await opened(late, Follower(Log(event(1)), broadcast, "ses_1", 0, None, None))
-    assert (late.status, late.ended) == (200, True)
+    data = b'{"type":"stream.ended","session_id":"ses_1","data":{"reason":"draining"}}'
+    for reader in (client, late):
+        assert reader.frames == [": ping", "id: 1", "retry: 1000"]
+        assert reader.body.endswith(b"retry: 1000\nevent: stream.ended\ndata: " + data + b"\n\n")
+        assert reader.ended
+
+
+async def test_a_drain_cuts_a_reader_that_does_not_read(
+    client: Client, broadcast: Broadcast, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("app.turns.broadcast.END_S", 0.01)
+    monkeypatch.setattr("app.api.sse.END_S", 0.01)
+    stream = opened(client, Follower(Log(event(1)), broadcast, "ses_1", 0, None, None))
+    await client.has(2)
+    client.reads.clear()
+    broadcast.publish(event(2))
+    broadcast.drain(lambda _: False)
+    await stream
+    assert not client.ended
+
+
+async def test_the_stream_of_a_deleted_session_gives_no_hint_to_come_back(client: Client, broadcast: Broadcast):
+    stream = opened(client, Follower(Log(), broadcast, "ses_1", 0, None, None))
+    await client.has(1)
+    broadcast.end("ses_1", EndReason.DELETED)
+    await stream
+    assert client.frames == [": ping", "event: stream.ended"]
+    assert b'"reason":"deleted"' in client.body
 
 
 async def test_a_reader_that_never_reads_is_cut_off(client: Client, broadcast: Broadcast):
@@ -126,7 +153,7 @@ async def test_a_reader_that_never_reads_is_cut_off(client: Client, broadcast: B
     await client.has(2)
     client.reads.clear()
     published = 0
-    while not follower.dropped.is_set():
+    while not follower.cut.done():
         broadcast.preview(delta("run_a"))
         published += 1
     await stream
@@ -164,6 +191,7 @@ async def test_a_store_that_goes_away_ends_the_stream_quietly(
     log.down = True
     broadcast.nudge("ses_1", 5)
     await stream
+    assert client.body.endswith(b'"reason":"store_unavailable"}}\n\n')
     assert client.ended
     assert [record.getMessage() for record in caplog.records] == ["event stream ended: gone"]
 

@@ -65,6 +65,16 @@ async def test_a_key_stands_for_its_run_even_when_the_session_is_busy(store):
     assert await types(store, session) == [EventType.TURN_QUEUED]
 
 
+async def test_what_a_key_has_made_is_told_without_making_it(store):
+    session = await store.open()
+    wanted = keyed(session, "k", "hello")
+    assert await store.runs.made_by(wanted) is None
+    first = await store.accept(session, text="hello", key="k")
+    assert await store.runs.made_by(wanted) == first
+    with pytest.raises(IdempotencyMismatch):
+        await store.runs.made_by(keyed(session, "k", "other body"))
+
+
 async def test_the_same_key_at_once_makes_one_run(store):
     session = await store.open()
     made = await asyncio.gather(*(store.accept(session, key="k") for _ in range(8)))
@@ -79,6 +89,7 @@ async def test_a_key_works_for_its_path_and_for_a_day(store):
     await store.age(one, 23.9)
     assert await store.accept(one, key="k") == first
     await store.age(one, 0.2)
+    assert await store.runs.made_by(keyed(one, "k", "hello")) is None
     assert await store.accept(one, text="new body", key="k", queue=True) != first
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.errors import NotFound
 from app.providers.scripted import say
-from app.turns.broadcast import Dropped
+from app.turns.broadcast import StreamEnded
 from tests.twins import Works
 
 
@@ -22,9 +22,9 @@ async def test_the_streams_of_a_deleted_session_end_and_no_other():
     await asyncio.sleep(0)
     await works.sessions.delete("t", gone.id)
     await turns.start(lambda: heartbeat_store(works))
-    with pytest.raises(Dropped):
+    with pytest.raises(StreamEnded, match="deleted"):
         await readers[0]
-    assert not followers[1].dropped.is_set()
+    assert not readers[1].done()
     readers[1].cancel()
     await asyncio.wait(readers)
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.conversation.events import EventType, Preview, PreviewType, StoredEvent
+from app.conversation.events import EndReason, EventType, Preview, PreviewType, StoredEvent
 from app.conversation.reply import Delta
-from app.turns.broadcast import BUFFER_CHARS, BUFFER_ITEMS, WHOLE_EVENTS, Dropped
+from app.turns.broadcast import BUFFER_CHARS, BUFFER_ITEMS, WHOLE_EVENTS, StreamEnded
 from app.turns.follow import PAGE
 from app.turns.open_message import OpenMessage
-from tests.rooms.turns.readers import TICK_S, Held, Scene, all_of, joined, read, say, seqs
+from tests.rooms.turns.readers import TICK_S, Held, Scene, joined, read, say, seqs
 
 
 def text_of(items: list, message_id: str = "msg_1") -> str:
@@ -161,7 +161,7 @@ async def test_a_closed_message_leaves_the_one_of_the_next_owner_open():
     first, second = scene.open("msg_1"), scene.open("msg_2")
     say(second, "still here")
     scene.broadcast.closed(first)
-    with scene.broadcast.subscribe("ses_1", asyncio.Event()) as subscription:
+    with scene.broadcast.subscribe("ses_1", asyncio.Future()) as subscription:
         assert subscription.snapshot is not None
         assert subscription.snapshot.data["message_id"] == "msg_2"
 
@@ -176,8 +176,8 @@ async def test_a_reader_that_does_not_read_is_dropped_alone_and_can_resume():
     for _ in range(BUFFER_ITEMS + 1):
         scene.publish()
         await asyncio.sleep(0)
-    assert slow.dropped.is_set()
-    with pytest.raises(Dropped):
+    assert slow.cut.result() is EndReason.BEHIND
+    with pytest.raises(StreamEnded, match="behind"):
         await anext(items)
     scene.end()
     assert seqs(await fast) == list(range(1, BUFFER_ITEMS + 4))
@@ -193,12 +193,12 @@ async def test_a_reader_that_does_not_read_is_dropped_for_large_previews_too():
     assert (await anext(items)).seq == 1
     text = "x" * BUFFER_CHARS
     say(message, text)
-    assert not slow.dropped.is_set()
+    assert not slow.cut.done()
     assert (await anext(items)).data["text"] == text
     say(message, "y")
-    assert not slow.dropped.is_set()
+    assert not slow.cut.done()
     say(message, text)
-    assert slow.dropped.is_set()
+    assert slow.cut.done()
 
 
 async def test_a_reader_that_is_behind_holds_numbers_and_not_events():
@@ -239,19 +239,35 @@ async def test_what_was_said_of_many_closed_messages_is_not_said_again_to_a_read
     assert len(closed) == 100
 
 
-async def test_streams_end_when_the_server_stops_those_that_come_later_too():
+async def test_a_drain_ends_the_streams_of_sessions_that_are_not_kept_after_what_they_have_yet_to_read():
     scene = Scene()
     scene.publish()
     early = scene.follow()
     items = early.items(TICK_S)
     await anext(items)
-    scene.broadcast.end_all()
-    late = scene.follow()
-    assert early.dropped.is_set()
+    scene.publish()
+    scene.broadcast.drain(lambda session_id: session_id == "ses_2")
+    late = scene.follow(after=1)
     for reader in (items, late.items(TICK_S)):
-        with pytest.raises(Dropped):
-            await all_of(reader)
-    assert late.dropped.is_set()
+        assert (await anext(reader)).seq == 2
+        with pytest.raises(StreamEnded, match="draining"):
+            await anext(reader)
+
+
+async def test_the_streams_of_a_kept_session_end_when_it_is_kept_no_longer():
+    scene = Scene()
+    kept = {"ses_1"}
+    scene.broadcast.drain(kept.__contains__)
+    items = scene.follow().items(TICK_S)
+    scene.publish()
+    assert (await anext(items)).seq == 1
+    scene.broadcast.settle("ses_1")
+    scene.end()
+    assert (await anext(items)).seq == 2
+    kept.clear()
+    scene.broadcast.settle("ses_1")
+    with pytest.raises(StreamEnded, match="draining"):
+        await anext(items)
 
 
 MOVES = st.sampled_from(("commit", "publish", "publish newest", "lose", "nudge", "say", "turn", "turn"))

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.conversation.events import EventType
-from app.turns.broadcast import Dropped
+from app.turns.broadcast import StreamEnded
 from tests.rooms.turns.readers import Scene, joined, read, seqs
 
 
@@ -39,5 +39,5 @@ async def test_a_reader_from_which_events_were_pruned_is_cut_and_not_led_past_th
     scene.log.commit(EventType.TURN_COMPLETED)
     scene.log.prune(3)
     scene.broadcast.nudge("ses_1", 3)
-    with pytest.raises(Dropped):
+    with pytest.raises(StreamEnded, match="behind"):
         await reading

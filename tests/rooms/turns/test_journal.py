@@ -29,7 +29,7 @@ class Desk:
         await self.works.runs.accept(NewRun("run_1", session.id, posted(), "m"), False, None)
         taken = await self.works.runs.start(session.id, "one", lambda found: plans.start(found, self.works.ids))
         assert taken is not None
-        self._reader = self.broadcast.subscribe(session.id, asyncio.Event())
+        self._reader = self.broadcast.subscribe(session.id, asyncio.Future())
         self._subscription = self._reader.__enter__()
         return Journal(taken, await self.works.rows(session), (), self.works.runs, self.broadcast)
 
@@ -95,7 +95,7 @@ async def test_a_sealed_journal_has_no_timer_no_snapshot_and_no_writer():
     journal.seal()
     assert await desk.texts() == ["a", "b"]
     assert journal._flusher is None
-    with desk.broadcast.subscribe("ses_1", asyncio.Event()) as subscription:
+    with desk.broadcast.subscribe("ses_1", asyncio.Future()) as subscription:
         assert subscription.snapshot is None
     with pytest.raises(LeaseLost):
         await journal.write(answer())
