@@ -190,8 +190,8 @@ class TranscriptStore(Protocol):
         """The calls of one assistant message in call order, or (None) of the whole session, without their results."""
         ...
 
-    async def last_reply(self, session_id: str, run_id: str) -> StoredMessage | None:
-        """The run's newest assistant row."""
+    async def last_replies(self, session_id: str, run_ids: Sequence[str]) -> Mapping[str, StoredMessage]:
+        """The newest assistant row of each run that has one, by run."""
         ...
 
     async def used_ids(self, session_id: str, ids: Sequence[str]) -> frozenset[str]:

@@ -1,27 +1,23 @@
 """The outermost door: who is asking, and whether the body is fit to be read. Plain ASGI, so it also guards streams."""
 
-import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import telemetry
+from app.api.json_body import parse_body
 from app.api.problems import problem
 from app.conversation.api_key import ApiKey, digest_of
-from app.conversation.clean import clean_json
-from app.errors import BodyTooLarge, Forbidden, HangoError, InvalidRequest, Unauthorized
+from app.errors import BodyTooLarge, Forbidden, HangoError, Unauthorized
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
 LOCAL_TENANT = "local"
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 # The ids in a path, for the log.
 _IDS = re.compile(r"/v1/sessions/(?P<session>[\w-]{1,64})(?:/turns/(?P<run>[\w-]{1,64}))?", re.ASCII)
-MAX_DEPTH = 100  # of nested JSON; what walks it is recursive
 
 
 class Gone(Exception):
@@ -29,7 +25,10 @@ class Gone(Exception):
 
 
 class Door:
-    """Sets `state.tenant` and `state.body` (the JSON of a request with a body, cleaned). HEAD is GET, unstreamed."""
+    """Sets `state.tenant`, `state.body_bytes` and `state.body` (the JSON of a request with a body, cleaned).
+
+    HEAD is GET, unstreamed.
+    """
 
     def __init__(self, app: ASGIApp, keys: Sequence[ApiKey], max_body_bytes: int) -> None:
         self._app = app
@@ -48,8 +47,9 @@ class Door:
         try:
             scope.setdefault("state", {})["tenant"] = self._admit(scope, headers)
             body = await _read(receive, headers, self._max_body_bytes)
+            scope["state"]["body_bytes"] = len(body)
             if body:
-                scope["state"]["body"] = parse_json(body)
+                scope["state"]["body"] = await parse_body(body)
                 # A body that parsed as JSON is JSON, whatever a client's default content type says.
                 scope["headers"] = _set(scope["headers"], b"content-type", b"application/json")
         except Gone:
@@ -137,40 +137,3 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
-
-
-def parse_json(body: bytes) -> Any:
-    """The cleaned value. Raises InvalidRequest for what is not JSON: NaN, infinities, too deep, not UTF-8."""
-    try:
-        value = json.loads(body.decode(), parse_constant=_refuse, parse_float=_finite)
-        _check_depth(value)
-    except RecursionError:
-        raise InvalidRequest(f"The JSON is nested deeper than {MAX_DEPTH} levels.") from None
-    except ValueError:
-        raise InvalidRequest("The body is not valid JSON in UTF-8.") from None
-    # Only an escape can bring in a NUL or a lone surrogate.
-    return clean_json(value) if b"\\u" in body else value
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _refuse(text)
-
-
-def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [item for outer in level for item in _items(outer)]
-        if not level:
-            return
-    raise RecursionError
-
-
-def _items(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
+from app.api.json_body import apart
 from app.api.readiness import Readiness
 from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Idempotency, Session
@@ -115,17 +116,21 @@ def number(cursor: str | None) -> int:
     return int(cursor or 0)
 
 
-def _idempotency(
+async def _idempotency(
     request: Request,
     tenant: Tenant,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255)] = None,
 ) -> Idempotency | None:
     if idempotency_key is None:
         return None
+    digest = await apart(request.state.body_bytes, lambda: _digest(request))
+    return Idempotency(tenant, request.url.path, idempotency_key, digest)
+
+
+def _digest(request: Request) -> str:
     body = json.dumps(getattr(request.state, "body", None), sort_keys=True, separators=(",", ":"))
     query = "&".join(sorted(str(request.url.query).split("&")))
-    digest = hashlib.sha256(f"{query}\n{body}".encode()).hexdigest()
-    return Idempotency(tenant, request.url.path, idempotency_key, digest)
+    return hashlib.sha256(f"{query}\n{body}".encode()).hexdigest()
 
 
 Key = Annotated[Idempotency | None, Depends(_idempotency)]

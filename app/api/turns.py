@@ -1,5 +1,6 @@
 """Turns: post, list, show, cancel."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -7,6 +8,7 @@ from starlette.responses import Response
 
 from app.api.answers import GONE, PROBLEMS, Page, RunAnswer
 from app.api.event_types import STREAM
+from app.api.json_body import apart
 from app.api.json_text import JsonResponse
 from app.api.render import page_json, run_json
 from app.api.requests import (
@@ -25,7 +27,7 @@ from app.api.requests import (
 )
 from app.api.schemas import TurnCreate
 from app.api.sse import EventStream
-from app.conversation.run import LIVE, Run, RunStatus
+from app.conversation.run import Run, RunStatus
 from app.errors import CursorTooOld
 from app.turns.acceptance import accept_input
 
@@ -59,7 +61,8 @@ async def post_turn(
     queue: Annotated[bool, Query(description="Queue the turn when the session is busy.")] = False,
 ) -> Response:
     """Starts a turn. With `Accept: text/event-stream` the answer is its event stream."""
-    run_input = accept_input(turn.content, turn.model, turn.max_tokens, turn.metadata)
+    accept = partial(accept_input, turn.content, turn.model, turn.max_tokens, turn.metadata)
+    run_input = await apart(request.state.body_bytes, accept)
     run, first = await services.turns.post(session, run_input, queue, key)
     headers = {"Location": f"/v1/sessions/{session.id}/turns/{run.id}"}
     if wants_stream(request):
@@ -81,7 +84,8 @@ async def list_turns(
     size = limit_of(limit)
     found = await services.turns.runs.list(session.id, number(after), size + 1)
     runs, more = found[:size], len(found) > size
-    return JsonResponse(page_json([await _whole(services, run) for run in runs], runs[-1].turn if more else None))
+    texts = await services.turns.final_texts(session.id, runs)
+    return JsonResponse(page_json([run_json(run, texts.get(run.id)) for run in runs], runs[-1].turn if more else None))
 
 
 @router.get("/{run_id}", response_model=RunAnswer)
@@ -102,4 +106,5 @@ async def _check_events(services: Context, run: Run) -> None:
 
 
 async def _whole(services: Context, run: Run) -> dict[str, Any]:
-    return run_json(run, None if run.status in LIVE else await services.turns.final_text(run))
+    texts = await services.turns.final_texts(run.session_id, [run])
+    return run_json(run, texts.get(run.id))

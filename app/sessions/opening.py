@@ -1,5 +1,6 @@
 """Opening a session: a fresh one, or one that begins with an imported transcript."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from app.context.repair import Repair
 from app.conversation.clean import clean_json
 from app.conversation.messages import Block
+from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
 from app.errors import TooManySessions
 from app.ports import Admit, IdSource, SessionStore
@@ -42,10 +44,17 @@ async def open_session(
     """
     settings = _settings(profiles, opening)
     system = read_system(opening.system)
-    rows, repairs = import_rows(opening.messages, opening.repair, ids)
+    rows, repairs = await _rows(opening, ids)
     new = NewSession(ids.new("ses"), opening.tenant, system, opening.model, settings)
     session, created = await store.create(new, rows, opening.key, at_most(max_sessions))
     return session, created, repairs
+
+
+async def _rows(opening: Opening, ids: IdSource) -> tuple[list[NewMessage], list[Repair]]:
+    """A transcript is read off the event loop: a long one takes a second."""
+    if not opening.messages:
+        return [], []
+    return await asyncio.to_thread(import_rows, opening.messages, opening.repair, ids)
 
 
 def at_most(sessions: int | None) -> Admit | None:

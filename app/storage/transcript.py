@@ -1,6 +1,6 @@
 """The stored messages and their tool calls."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import asyncpg
 
@@ -18,9 +18,11 @@ _VIEW = f"""
     order by seq
 """
 _SOME = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq = any($2::int[])"
-_LAST_REPLY = f"""
-    select {MESSAGE_COLUMNS} from messages where session_id = $1 and run_id = $2 and role = 'assistant'
-    order by seq desc limit 1
+_LAST_REPLIES = f"""
+    select reply.* from unnest($2::text[]) as asked (run_id), lateral (
+        select {MESSAGE_COLUMNS} from messages
+        where session_id = $1 and run_id = asked.run_id and role = 'assistant' order by seq desc limit 1
+    ) as reply
 """
 _CALLS = f"select {CALL_COLUMNS} from tool_calls where session_id = $1 and message_seq = $2 order by index"
 _ALL_CALLS = f"""
@@ -58,10 +60,10 @@ class PostgresTranscript:
                 rows = await connection.fetch(_CALLS, session_id, message_seq)
             return [call_of(row) for row in rows]
 
-    async def last_reply(self, session_id: str, run_id: str) -> StoredMessage | None:
+    async def last_replies(self, session_id: str, run_ids: Sequence[str]) -> Mapping[str, StoredMessage]:
         async with self._pool.connection() as connection:
-            row = await connection.fetchrow(_LAST_REPLY, session_id, run_id)
-            return message_of(row) if row else None
+            rows = await connection.fetch(_LAST_REPLIES, session_id, run_ids)
+            return {row["run_id"]: message_of(row) for row in rows}
 
     async def used_ids(self, session_id: str, ids: Sequence[str]) -> frozenset[str]:
         async with self._pool.connection() as connection:

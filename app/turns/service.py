@@ -178,9 +178,11 @@ class Turns:
         """What `compact` would do, without a call and without a write."""
         return await foresee_compaction(self._bench, session, self._profile_of(session, session.model))
 
-    async def final_text(self, run: Run) -> str:
-        reply = await self._bench.transcript.last_reply(run.session_id, run.id)
-        return text_of(reply.content) if reply else ""
+    async def final_texts(self, session_id: str, runs: Sequence[Run]) -> Mapping[str, str]:
+        """By run, of those that have ended."""
+        ended = [run.id for run in runs if run.status not in LIVE]
+        replies = await self._bench.transcript.last_replies(session_id, ended) if ended else {}
+        return {run_id: text_of(replies[run_id].content) if run_id in replies else "" for run_id in ended}
 
     async def _sweep(self) -> None:
         while True:

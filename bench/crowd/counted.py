@@ -1,13 +1,12 @@
-"""`hango serve` on a database that is there, which also tells what it holds: `GET /counts`."""
+"""`hango serve`, which also tells what it holds: `GET /counts`."""
 
 import asyncio
 from typing import Any
 
 from fastapi import FastAPI
 
-from app import config
-from app.logs import configure
-from app.main import create_app, serve
+from app import cli
+from app import main as wiring
 
 
 def add_counts(app: FastAPI) -> None:
@@ -27,11 +26,15 @@ def add_counts(app: FastAPI) -> None:
 
 
 def main() -> None:
-    settings = config.load()
-    configure(settings.log_level)
-    app = create_app(settings, settings.database_url)
-    add_counts(app)
-    serve(app, settings)
+    create = wiring.create_app
+
+    def create_counted(*arguments: Any, **options: Any) -> FastAPI:
+        app = create(*arguments, **options)
+        add_counts(app)
+        return app
+
+    wiring.create_app = create_counted
+    raise SystemExit(cli.main(["serve"]))
 
 
 if __name__ == "__main__":

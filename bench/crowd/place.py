@@ -45,6 +45,16 @@ def log_of(folder: Path) -> Path:
 
 
 @contextmanager
+def references(where: Place) -> Iterator[dict[str, Process]]:
+    """The two handlers to compare with, against the same model and database."""
+    with ExitStack() as stack:
+        plain = ["bench.reference", "--port"]
+        passing = running([*plain, str(PORTS["pass"])], PORTS["pass"], "/docs", where.env)
+        storing = running([*plain, str(PORTS["store"]), "--store"], PORTS["store"], "/docs", where.env)
+        yield {"(a)": stack.enter_context(passing), "(b)": stack.enter_context(storing)}
+
+
+@contextmanager
 def place(model: Sequence[str], **settings: str) -> Iterator[Place]:
     """`model`: module and arguments of the model. `settings`: of the server, HANGO_<name>."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:

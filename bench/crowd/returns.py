@@ -93,7 +93,7 @@ CROWDS = {
     "idle": Crowd(f"{STREAMS} open streams", (*DOUBLE, "1"), 50, idle_streams),
     "streaming": Crowd(f"{STREAMING} streaming turns", (*DOUBLE, "100", "--delay-ms", "20"), STREAMING, streaming),
     "deaf": Crowd(
-        "clients that never read", (*DOUBLE, "4000", "--delta-chars", "4000", "--window", "100000000"), 20, deaf
+        "clients that never read", (*DOUBLE, "2000", "--delta-chars", "4000", "--window", "100000000"), 20, deaf
     ),
     "vanishing": Crowd(f"{VANISHING} clients that vanish", (*DOUBLE, "30", "--delay-ms", "5"), 50, vanishing),
 }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.door import MAX_DEPTH, parse_json
+from app.api.json_body import MAX_DEPTH, parse_json
 from app.errors import InvalidRequest
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -20,6 +20,19 @@ def cleaned(value):
     if isinstance(value, dict):
         return {cleaned(key): cleaned(item) for key, item in value.items()}
     return [cleaned(item) for item in value] if isinstance(value, list) else value
+
+
+@given(VALUES | st.sampled_from(['"', "[1,", "nan", "[NaN]", "1e999", '{"a":1}x', "\ufeff1", '"\ud83d\\ude00"']))
+def test_a_large_body_is_read_as_a_small_one_is(value):
+    body = (value if isinstance(value, str) else json.dumps(value)).encode("utf-8", "surrogatepass")
+    assert outcome(body, fair=True) == outcome(body, fair=False)
+
+
+def outcome(body: bytes, fair: bool) -> object:
+    try:
+        return parse_json(body, fair)
+    except InvalidRequest as error:
+        return error.detail
 
 
 @given(VALUES)
@@ -60,6 +73,8 @@ def test_depth_is_bounded_exactly(opening: str):
         parse_json(nested(MAX_DEPTH + 1))
     with pytest.raises(InvalidRequest):
         parse_json(nested(100_000))
+    with pytest.raises(InvalidRequest, match="deeper"):
+        parse_json(nested(100_000), fair=True)
 
 
 @pytest.mark.parametrize("body", ["NaN", "[Infinity]", "-Infinity", "1e999", "-1e999", "", " ", "nul", "'a'", "{}x"])

@@ -1,6 +1,6 @@
 """The transcript in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from app.conversation.messages import StoredMessage
@@ -32,9 +32,9 @@ class MemoryTranscript:
             return [replace(call, result=None) for call in calls]
         return [call for call in calls if call.message_seq == message_seq]
 
-    async def last_reply(self, session_id: str, run_id: str) -> StoredMessage | None:
-        replies = (row for row in await self.load(session_id) if row.run_id == run_id and row.role == "assistant")
-        return max(replies, key=lambda row: row.seq, default=None)
+    async def last_replies(self, session_id: str, run_ids: Sequence[str]) -> Mapping[str, StoredMessage]:
+        rows = await self.load(session_id)
+        return {row.run_id: row for row in rows if row.run_id and row.run_id in run_ids and row.role == "assistant"}
 
     async def used_ids(self, session_id: str, ids: Sequence[str]) -> frozenset[str]:
         return frozenset(ids) & {call.tool_use_id for call in await self.calls(session_id, None)}

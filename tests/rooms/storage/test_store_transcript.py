@@ -218,11 +218,12 @@ async def test_a_number_that_json_cannot_hold_is_refused_and_takes_no_seq(store)
 
 
 async def test_the_last_reply_is_the_runs_newest_assistant_row(store):
-    session = await store.open()
-    lease = await store.running(session)
-    assert await store.transcript.last_reply(session, lease.run_id) is None
+    session, other = await store.open(), await store.open()
+    lease, foreign = await store.running(session), await store.running(other)
+    asked = [lease.run_id, foreign.run_id, "run_of_nobody"]
+    assert await store.transcript.last_replies(session, asked) == {}
+    await store.runs.write(foreign, says("elsewhere"))
     await store.runs.write(lease, says("first"))
     await store.runs.write(lease, says("second"))
-    reply = await store.transcript.last_reply(session, lease.run_id)
-    assert reply.content[0]["text"] == "second"
-    assert await store.transcript.last_reply(session, "run_of_nobody") is None
+    replies = await store.transcript.last_replies(session, asked)
+    assert {run: reply.content[0]["text"] for run, reply in replies.items()} == {lease.run_id: "second"}

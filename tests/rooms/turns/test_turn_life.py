@@ -46,7 +46,7 @@ async def test_a_turn_is_told_in_order_and_closed_once():
     assert sum(step.closing is not None for step in works.runs.steps) == 1
     found = await works.sessions.get("t", session.id)
     assert (found.usage, found.last_input_tokens) == ({Purpose.MAIN: USAGE + USAGE}, USAGE.total_input)
-    assert await turns.final_text(run) == "done"
+    assert await turns.final_texts(run.session_id, [run]) == {run.id: "done"}
 
 
 async def test_usage_of_the_cache_is_part_of_the_input():
