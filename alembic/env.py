@@ -21,6 +21,8 @@ def migrate(connection: Connection) -> None:
     context.configure(connection=connection, target_metadata=metadata, compare_server_default=True)
     with context.begin_transaction():
         connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+        # A table that is locked for long (a dump reads it) must not make every later reader wait behind this one.
+        connection.execute(text("set local lock_timeout = '5s'"))
         context.run_migrations()
 
 

@@ -2,16 +2,24 @@
 
 from pathlib import Path
 
+import asyncpg
 from alembic import command
 from alembic.config import Config
+from sqlalchemy.exc import DBAPIError
 
+from app.errors import StoreUnavailable
 from app.storage.faults import public_errors
 
 
 def upgrade(database_url: str, revision: str = "head") -> None:
     """Blocks and runs an event loop of its own: from async code call it in a thread. Raises StoreUnavailable."""
-    with public_errors():
-        command.upgrade(config(database_url), revision)
+    try:
+        with public_errors():
+            command.upgrade(config(database_url), revision)
+    except DBAPIError as error:
+        if isinstance(getattr(error.orig, "__cause__", None), asyncpg.LockNotAvailableError):
+            raise StoreUnavailable("A table is in use for long. Nothing was changed; try again.") from error
+        raise
 
 
 def downgrade(database_url: str, revision: str) -> None:
