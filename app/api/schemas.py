@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from app.api.block_schemas import INPUT_BLOCKS, NOT_BLANK, SYSTEM_BLOCKS, THINKING, TRANSCRIPT_BLOCKS, WHITE
-from app.conversation.model_profile import MIN_WINDOW
+from app.conversation.model_profile import MIN_VIEW_CAP, MIN_WINDOW
 from app.conversation.presets import PRESETS
 from app.turns.commands import MAX_INSTRUCTIONS
 
@@ -58,6 +58,7 @@ Whole = Annotated[int, BeforeValidator(_whole)]
 Tokens = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 Thinking = Annotated[dict[str, Any], BeforeValidator(_whole_budget), WithJsonSchema(THINKING)]
 Size = Annotated[Whole, Field(json_schema_extra={"minimum": MIN_WINDOW})]
+ViewCap = Annotated[Whole, Field(json_schema_extra={"anyOf": [{"enum": [0]}, {"minimum": MIN_VIEW_CAP}]})]
 Fraction = Annotated[float, Field(json_schema_extra={"exclusiveMinimum": 0, "exclusiveMaximum": 1})]
 Preset = Annotated[str, Field(json_schema_extra={"enum": sorted(PRESETS)})]
 ModelName = Annotated[str, Field(min_length=1, max_length=128, pattern=rf"^[^{WHITE}\x00-\x1f]+$")]
@@ -84,7 +85,7 @@ class ContextOverrides(Payload):
     trigger_frac: Fraction | None = None
     keep_frac: Fraction | None = None
     micro_frac: Fraction | None = None
-    max_view_messages: Annotated[Whole, Field(json_schema_extra={"minimum": 0})] | None = None
+    max_view_messages: ViewCap | None = None
     tool_pair_summaries: bool | None = None
     compaction: bool | None = None
     summarizer_model: ModelName | None = None
