@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.storage.migrate import upgrade
-from bench.replay.checks import faults
+from bench.replay.checks import faults, refused, unfinished_turns
 from bench.replay.identifiers import Kept, kept
-from bench.replay.play import Played, play
+from bench.replay.play import Played, asked_pairs, play
 from bench.replay.prices import Price, price
 from bench.replay.recordings import load, messages_of, recordings
 from bench.replay.settings import SETTINGS, Setting
@@ -36,7 +36,8 @@ class Slid:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`calls`: accepted main calls. `price` includes the summarizer's; `main` does not."""
+    """`calls`: accepted main calls. `price` includes the summarizer's; `main` does not. `pair_calls`: for summaries of
+    tool pairs. `refused`: requests; `failed`: turns."""
 
     recording: str
     setting: Setting
@@ -48,6 +49,9 @@ class Outcome:
     epochs: int
     compactions: int
     summarizer_calls: int
+    pair_calls: int
+    refused: int
+    failed: int
     oversized: int
     seconds: float
     slid: Slid | None = None
@@ -100,18 +104,22 @@ async def _outcome(setting: Setting, path: Path, database_url: str) -> Outcome:
     recording, begin = load(path), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         played = await play(recording, setting, database_url, Path(folder))
-    main, summaries = played.accepted("main"), played.accepted("summarize")
+    main, aside = played.accepted("main"), played.accepted("summarize")
+    pairs = [exchange for exchange in aside if asked_pairs(exchange)]
     return Outcome(
         recording=path.stem,
         setting=setting,
         faults=faults(played),
         calls=len(main),
-        price=price([*main, *summaries]),
+        price=price([*main, *aside]),
         main=price(main),
         kept=kept(list(messages_of(recording)), main),
         epochs=played.context["epochs"],
         compactions=played.context["compactions"],
-        summarizer_calls=len(summaries),
+        summarizer_calls=len(aside) - len(pairs),
+        pair_calls=len(pairs),
+        refused=len(list(refused(played))),
+        failed=len(list(unfinished_turns(played))),
         oversized=sum(exchange.oversized for exchange in main),
         seconds=time.perf_counter() - begin,
         slid=await _slid(played) if setting.priced else None,

@@ -9,13 +9,15 @@ from bench.replay.recordings import Recording, request_of, tools_of
 from bench.replay.settings import Setting
 from tests.double.exchange import Exchange, Purpose
 from tests.double.server import run_double
-from tests.double.steps import HttpError, Script, Step
+from tests.double.steps import HttpError, Script, Step, say
 from tests.double.tokens import dumps
-from tests.double.transcript import extract
+from tests.double.transcript import IDENTIFIER, extract
 from tests.journeys.house import House, open_house
 
 # Small ones would only cost time: nobody reads the previews here.
 DELTA_CHARS = 2000
+BATCH = "<batch number="
+LINE = 300  # characters
 Json = Mapping[str, Any]
 
 
@@ -49,10 +51,15 @@ async def play(recording: Recording, setting: Setting, database_url: str, folder
             delta_chars=DELTA_CHARS,
         ) as double,
         open_house(
-            database_url, folder, double=double, tools=tools_of(recording), model_profiles=setting.profiles
+            database_url,
+            folder,
+            double=double,
+            tools=tools_of(recording),
+            model_profiles=setting.profiles,
+            context_preset=setting.preset,
         ) as house,
     ):
-        summarizer = fails_every_second() if setting.failing else extract
+        summarizer = fails_every_second() if setting.failing else answer_aside
         double.play(recording, thinking=setting.thinking is not None, summarizer=summarizer)
         options = {"thinking": setting.thinking} if setting.thinking else {}
         session = await house.open(system=recording["system"], **options)
@@ -94,6 +101,20 @@ async def _archive(house: House, session: str) -> str:
     name = session.rpartition("/")[2]
     answer = await house.http.get(f"{session}/files/conversation_history/{name}.md")
     return answer.content.decode() if answer.status_code == 200 else ""
+
+
+def answer_aside(exchange: Exchange) -> Step:
+    """A summary, or one line of identifiers for each batch of tool calls."""
+    batches = asked_pairs(exchange)
+    if not batches:
+        return extract(exchange)
+    lines = [f"{n}: {' '.join(dict.fromkeys(IDENTIFIER.findall(batch)))[:LINE]}" for n, batch in enumerate(batches, 1)]
+    return say("\n".join(lines))
+
+
+def asked_pairs(exchange: Exchange) -> list[str]:
+    """The batches of a request for summaries of tool pairs; none in any other one."""
+    return str(exchange.body["messages"][0]["content"]).split(BATCH)[1:] if exchange.purpose == "summarize" else []
 
 
 def fails_every_second() -> Script:

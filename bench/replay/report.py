@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from bench.replay.compared import compare
 from bench.replay.identifiers import Kept
 from bench.replay.jobs import Outcome, Slid
 from bench.replay.prices import Price
@@ -23,6 +24,7 @@ def report(outcomes: Sequence[Outcome]) -> None:
         _costs(name, [outcome for outcome in outcomes if outcome.setting.name == name])
     if any(outcome.setting.priced for outcome in outcomes):
         print(NOTE)
+    compare(outcomes)
     print(
         f"\n{'setting':<16}{'recordings':>11}{'calls':>7}{'faults':>8}{'compactions':>13}{'oversized':>11}{'CPU s':>8}"
     )

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.conversation.presets import HANGO, PRESETS
+
 MODEL = "claude-sonnet-4-6"
 SUMMARIZER = "claude-haiku-4-5"
 TRIGGER_FRAC = 0.85
@@ -19,8 +21,9 @@ WITHOUT_LARGEST = ("16_",)
 class Setting:
     """`window`: tokens, of the model and of its summarizer. `skip`: how ids of recordings that do not fit begin.
 
-    `priced`: costs are compared with a sliding window's. `failing`: every second summarizer request fails for good.
-    `thinking`: the session's, bound to its prefix by the double and by the profile.
+    `preset`: the policy; all but the default are only compared with it. `priced`: costs are compared with a sliding
+    window's. `failing`: every second summarizer request fails for good. `thinking`: the session's, bound to its prefix
+    by the double and by the profile.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Setting:
     failing: bool = False
     priced: bool = False
     skip: tuple[str, ...] = ()
+    preset: str = HANGO.name
 
     @property
     def trigger(self) -> int:
@@ -52,4 +56,10 @@ SETTINGS = (
     Setting("32k-thinking", 32_000, thinking=ADAPTIVE),
     Setting("32k-manual", 32_000, thinking=MANUAL),
     Setting("32k-failing", 32_000, failing=True),
+    *(
+        Setting(f"{name}-{preset}", window, preset=preset)
+        for name, window in (("32k", 32_000), ("200k", 200_000))
+        for preset in PRESETS
+        if preset != HANGO.name
+    ),
 )
