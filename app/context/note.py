@@ -6,9 +6,11 @@ A note is a user row that only the agent sees. Its tag tells it from a request.
 import json
 from hashlib import blake2b
 
+from app.context.tags import escaped
 from app.conversation.messages import Block, Content, text_block, text_of
 
-OPENING, CLOSING = "<context_note>", "</context_note>"
+NAME = "context_note"
+OPENING, CLOSING = f"<{NAME}>", f"</{NAME}>"
 _INTRODUCTION = (
     "This comes from the system, not from the user, and asks for nothing. A part of the system prompt has changed; from"
     " now on it reads:"
@@ -24,7 +26,7 @@ def digest(blocks: Content) -> str:
 def note(blocks: Content) -> Block:
     """All volatile blocks as they are now: what changed back would else be believed as it was told before."""
     text = "\n\n".join(text_of((block,)) for block in blocks) or _NOTHING
-    return text_block(f"{OPENING}\n{_INTRODUCTION}\n\n{text.replace(CLOSING, '&lt;/context_note>')}\n{CLOSING}")
+    return text_block(f"{OPENING}\n{_INTRODUCTION}\n\n{escaped(text, (NAME,))}\n{CLOSING}")
 
 
 def is_note(text: str) -> bool:
