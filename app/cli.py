@@ -116,7 +116,7 @@ def prune(policy: Policy) -> int:
 
 
 async def _prune(settings: Settings, url: str, policy: Policy) -> Pruned:
-    from app.main import make_files
+    from app.wiring import make_files
 
     pool = Pool(url, 1)
     try:
@@ -135,7 +135,7 @@ def doctor() -> int:
         fault = first_start_fault(settings.data_dir)
         problems = [fault] if fault else []
     else:
-        from app.main import faults
+        from app.wiring import faults
 
         with _database(settings) as (url, _):
             problems = asyncio.run(faults(settings, url))

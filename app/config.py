@@ -73,6 +73,9 @@ class Settings(BaseModel):
     db_pool_size: int = Field(default=10, ge=2)
     lease_s: float = Field(default=15, ge=1)
     drain_s: float = Field(default=20, ge=0)
+    memory: bool = False
+    memory_max_lines: int = Field(default=200, ge=1)
+    memory_compression: bool = True
     files_backend: Literal["local", "memory"] = "local"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"

@@ -7,6 +7,7 @@ HangoError
 |  '- TranscriptInvalid               422, names message and rule
 |- Conflict                           409
 |  |- SessionBusy                     names the live run
+|  |- SessionClosed
 |  '- IdempotencyMismatch
 |- BodyTooLarge, InputTooLarge        413, with the numbers
 |- TooManyRequests                    429, with the limit and when to ask again
@@ -85,6 +86,13 @@ class SessionBusy(Conflict):
         super().__init__(
             "A run of this session is still live; wait, cancel it, or post with queue=true.", run_id=run_id
         )
+
+
+class SessionClosed(Conflict):
+    code, title = "session_closed", "The session was closed"
+
+    def __init__(self) -> None:
+        super().__init__("The session was closed; it takes no turns any more.")
 
 
 class IdempotencyMismatch(Conflict):

@@ -14,48 +14,50 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from fastapi import FastAPI
 
-from app.agent.turn import ContextSettings, Limits, Workbench
+from app.agent.turn import Limits, Workbench
 from app.api.app import create_api
 from app.api.connection import Connection
-from app.api.readiness import Check, Readiness
 from app.api.requests import Services
 from app.api.sse import PING_S
 from app.config import Settings
-from app.context.estimate import HeuristicEstimator
 from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Session
-from app.errors import HangoError, StartupError, StoreUnavailable
-from app.filesystem.local import LocalFiles
-from app.filesystem.memory import MemoryFiles
-from app.filesystem.results import ResultFiles
+from app.errors import StartupError, StoreUnavailable
 from app.instruments.vitals import Vitals
+from app.middleware.chain import nothing_volatile
 from app.middleware.stack import STACK, has_tiers
 from app.middleware.system_blocks import BASE
-from app.ports import Estimator, FileBackend, MetricsPage, Provider, RunStore, Tool
+from app.ports import Estimator, MetricsPage, Provider, RunStore, Tool
 from app.providers.model_limits import ModelLimits
-from app.sessions.profiles import Profiles, effective_profile
-from app.sessions.service import Sessions
-from app.storage.engine import Pool, readable_address
+from app.sessions.profiles import effective_profile
+from app.storage.engine import Pool
 from app.storage.events import PostgresEvents
-from app.storage.faults import UNREACHABLE
 from app.storage.ledger import PostgresLedger
 from app.storage.runs import PostgresRuns
 from app.storage.sessions import PostgresSessions
 from app.storage.transcript import PostgresTranscript
 from app.system import RandomIds, SystemClock
-from app.tools.compact_conversation import CompactConversation
-from app.tools.file_tools import file_tools
 from app.tools.registry import Registry
 from app.turns.admission import Admission
 from app.turns.service import Turns
+from app.wiring import (
+    make_closer,
+    make_context_settings,
+    make_estimator,
+    make_files,
+    make_notebook,
+    make_provider,
+    make_readiness,
+    make_sessions,
+    own_tools,
+    rendered,
+)
 
 if TYPE_CHECKING:
     from app.instruments.start import Instruments
 
 log = logging.getLogger("hango")
 
-# A limit in tokens holds for every release as one in bytes; models take about this many a token.
-BYTES_PER_TOKEN = 2.5
 # After the drain streams end at once; what is left gets this long.
 SHUTDOWN_S = 3
 # Between two looks at the embedded database, and so between two attempts to start it again.
@@ -120,14 +122,16 @@ def make_services(
     pool: Pool,
     provider: Provider,
     estimator: Estimator,
-    own_tools: Sequence[Tool] | None,
+    given_tools: Sequence[Tool] | None,
     ping_s: float,
     metrics: MetricsPage | None,
 ) -> Services:
     ids = RandomIds()
     transcript, runs, events = PostgresTranscript(pool), PostgresRuns(pool, settings.lease_s), PostgresEvents(pool)
-    files = ResultFiles(make_files(settings), transcript)
-    tools = Registry(_own_tools(files) if own_tools is None else own_tools)
+    stores = PostgresSessions(pool)
+    notebook = make_notebook(settings, pool, stores, provider, estimator) if settings.memory else None
+    files = rendered(make_files(settings), transcript, notebook)
+    tools = Registry(own_tools(files, notebook) if given_tools is None else given_tools)
     ledgers = PostgresLedger(pool)
     models = ModelLimits(settings.profile, provider, settings.count_tokens_timeout_s)
     bench = Workbench(
@@ -145,6 +149,7 @@ def make_services(
         settings=make_context_settings(settings),
         tiers=has_tiers(STACK),
         learn=models.learn,
+        volatile=notebook.blocks if notebook else nothing_volatile,
     )
 
     def profile_of(session: Session, model: str) -> ModelProfile:
@@ -152,8 +157,9 @@ def make_services(
 
     admission = Admission(bench.clock, settings.max_live_runs_per_tenant, settings.max_turns_per_minute)
     turns = Turns(bench, runs, events, estimator, profile_of, _owner(), settings.lease_s, admission)
+    sessions = make_sessions(settings, stores, bench, models.profile)
     return Services(
-        sessions=make_sessions(settings, pool, bench, models.profile),
+        sessions=sessions,
         turns=turns,
         transcript=transcript,
         events=events,
@@ -164,95 +170,8 @@ def make_services(
         ping_s=ping_s,
         readiness=make_readiness(turns, pool, files),
         metrics=metrics,
+        closer=make_closer(stores, sessions, notebook),
     )
-
-
-def make_sessions(settings: Settings, pool: Pool, bench: Workbench, profiles: Profiles) -> Sessions:
-    return Sessions(
-        store=PostgresSessions(pool),
-        transcript=bench.transcript,
-        files=bench.files,
-        ids=bench.ids,
-        estimator=bench.estimator,
-        profiles=profiles,
-        base_system=bench.base_system,
-        tools=bench.tools.definitions,
-        ledgers=bench.ledgers,
-        caches=bench.provider.capabilities.prompt_caching,
-        max_sessions=settings.max_sessions_per_tenant,
-    )
-
-
-def make_readiness(turns: Turns, pool: Pool, files: FileBackend) -> Readiness:
-    return Readiness(
-        [
-            Check("open", turns.check_open, "The server does not answer."),
-            Check("database", pool.reach, UNREACHABLE),
-            Check("schema", pool.check, UNREACHABLE),
-            Check("files", files.check, "The disk of the session files does not answer."),
-        ]
-    )
-
-
-def _own_tools(files: FileBackend) -> tuple[Tool, ...]:
-    return (*file_tools(files, SystemClock()), CompactConversation())
-
-
-def make_context_settings(settings: Settings) -> ContextSettings:
-    def summarizer(profile: ModelProfile) -> ModelProfile:
-        """A model that names no other one summarizes for itself, within the window that its session has."""
-        other = profile.summarizer_model
-        return settings.profile(other) if other and other != profile.model else profile
-
-    return ContextSettings(
-        compaction=settings.compaction,
-        count_timeout_s=settings.count_tokens_timeout_s,
-        argument_limit=int(settings.tool_arg_max_tokens * BYTES_PER_TOKEN),
-        cache_ttl=settings.cache_ttl,
-        summarizer=summarizer,
-    )
-
-
-def make_files(settings: Settings) -> FileBackend:
-    return LocalFiles(settings.data_dir / "files") if settings.files_backend == "local" else MemoryFiles()
-
-
-async def faults(settings: Settings, database_url: str) -> list[str]:
-    """What keeps the server from working, one line each; a schema that is behind does not."""
-    pool = Pool(database_url, 1)
-    found: list[str] = []
-
-    async def reach() -> None:
-        with readable_address():
-            async with pool.connection():
-                pass
-
-    for check in (reach, make_files(settings).check):
-        try:
-            await check()
-        except HangoError as error:
-            found.append(error.detail)
-    await pool.close()
-    return found
-
-
-async def make_estimator(settings: Settings) -> Estimator:
-    if settings.estimator == "tiktoken":
-        from app.providers.tiktoken_estimator import load_estimator
-
-        return await load_estimator()
-    return HeuristicEstimator()
-
-
-def make_provider(settings: Settings) -> Provider:
-    if settings.provider_name == "anthropic" and settings.anthropic_api_key is not None:
-        from app.providers.anthropic.provider import AnthropicProvider
-
-        key = settings.anthropic_api_key.get_secret_value()
-        return AnthropicProvider(key, settings.anthropic_base_url, SystemClock())
-    from app.providers.offline.provider import OfflineProvider
-
-    return OfflineProvider()
 
 
 def start_instruments(settings: Settings) -> "Instruments | None":

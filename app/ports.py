@@ -7,12 +7,13 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from app.conversation.events import EventType, StoredEvent
 from app.conversation.messages import Block, StoredMessage
+from app.conversation.notes import Note, Scope
 from app.conversation.reply import Delta, StreamItem
 from app.conversation.request import ModelRequest, ToolDefinition
 from app.conversation.run import Lease, NewMessage, NewRun, Run, RunStatus, Step, ToolCall, Written
 from app.conversation.session import Idempotency, NewSession, Session
 from app.conversation.tools import ToolRequest, ToolResult
-from app.conversation.usage import UsageByPurpose
+from app.conversation.usage import Purpose, Usage, UsageByPurpose
 
 
 class Clock(Protocol):
@@ -168,8 +169,37 @@ class SessionStore(Protocol):
         """Changes what is not None."""
         ...
 
+    async def find(self, session_id: str) -> Session:
+        """Whoever's it is: for what works for a session, never for who asks from outside. Raises NotFound."""
+        ...
+
+    async def begin_close(self, tenant: str, session_id: str) -> Session:
+        """From now on no run is accepted; a closed session is left as it is. Raises NotFound, SessionBusy."""
+        ...
+
+    async def end_close(self, tenant: str, session_id: str, spent: Usage) -> Session:
+        """Closes it, with the usage of its memory; a closed session is left as it is. Raises NotFound."""
+        ...
+
     async def delete(self, tenant: str, session_id: str) -> None:
         """Deletes the session and all its rows. Raises SessionBusy while a run is live."""
+        ...
+
+
+class NoteStore(Protocol):
+    """Memory: the notes of each scope in order of `seq`."""
+
+    async def read(self, scope: Scope) -> Sequence[Note]: ...
+
+    async def add(self, scope: Scope, notes: Sequence[Note], most: int) -> None:
+        """Adds them behind the others; while there are more than `most`, the oldest go.
+
+        A note that the scope has from the same session already is not added again.
+        """
+        ...
+
+    async def replace(self, scope: Scope, old: Sequence[Note], new: Sequence[Note]) -> bool:
+        """Puts at most as many `new` notes in the place of `old`; False, and nothing, when those were changed."""
         ...
 
 
@@ -245,7 +275,7 @@ class RunStore(Protocol):
         """Stores a queued run with its `turn.queued` event `{turn}`; no event comes back when the key had made it.
 
         The key is looked up before the busy check. `admit` is asked last, with the tenant's live runs. Raises NotFound,
-        SessionBusy, IdempotencyMismatch, and what `admit` raises.
+        SessionBusy, SessionClosed, IdempotencyMismatch, and what `admit` raises.
         """
         ...
 
@@ -343,6 +373,10 @@ class TurnLog(Protocol):
 
     async def write(self, step: Step) -> Written:
         """Commits a step whole, also when the caller is cancelled meanwhile. Raises LeaseLost."""
+        ...
+
+    async def spend(self, purpose: Purpose, usage: Usage) -> None:
+        """Adds to the run's usage, whoever else writes meanwhile. Raises LeaseLost."""
         ...
 
     def open_message(self, message_id: str) -> None:

@@ -21,7 +21,9 @@ async def announce(turn: Turn, call: Call) -> bool:
     if now == (memo.announced or digest(preamble.system[preamble.stable :])):
         return False
     plan = turn.book.plan(replace(memo, announced=now))
-    message = NewMessage(turn.bench.ids.new("msg"), "user", (note(blocks),), user_visible=False)
+    message = NewMessage(
+        turn.bench.ids.new("msg"), "user", (note(preamble.system[preamble.stable :], blocks),), user_visible=False
+    )
     await turn.log.write(Step(messages=(message,), state=plan.state))
     turn.book.turn_to(plan)
     call.draft.memo = turn.book.ledger.memo

@@ -11,7 +11,7 @@ from app.conversation.model_profile import ModelProfile
 from app.conversation.reply import Delta
 from app.conversation.run import Run, RunInput, RunStatus, Step, ToolCall, Written
 from app.conversation.session import Session
-from app.conversation.usage import UsageByPurpose
+from app.conversation.usage import Purpose, Usage, UsageByPurpose
 
 
 class _Reading:
@@ -27,6 +27,8 @@ class _Reading:
     async def write(self, step: Step) -> Written:
         del step
         return Written((), (), self._session.updated_at)
+
+    async def spend(self, purpose: Purpose, usage: Usage) -> None: ...
 
     def open_message(self, message_id: str) -> None: ...
 

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from app.agent.turn import Turn
+from app.aside import ask_aside
 from app.context.fold import folded_rows
 from app.context.pairs import GROUP, LINE_CHARS, SYSTEM, choose_group, make_pair, prompt, read_lines
 from app.context.shape import shape_rows
@@ -16,7 +17,6 @@ from app.conversation.request import ModelRequest
 from app.conversation.run import Step
 from app.conversation.usage import Purpose, Usage, add_usage
 from app.errors import LeaseLost, ProviderFailure, StoreUnavailable
-from app.middleware.aside import ask_aside
 
 log = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import Block
 from app.conversation.run import CallState, Step, ToolCall
 from app.conversation.tools import ToolRequest, ToolResult
+from app.conversation.usage import Purpose
 from app.signals.calls import record_tool, tool_span
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ async def _answer(turn: Turn, call: ToolCall, use: Block, gate: asyncio.Semaphor
         await turn.log.write(Step(changes=(started,), events=(NewEvent(EventType.TOOL_STARTED, data),)))
         result = await _run(turn, call, use)
         await _store(turn, call, result)
+        if result.spent.calls:
+            await turn.log.spend(Purpose.MEMORY, result.spent)
 
 
 async def _store(turn: Turn, call: ToolCall, result: ToolResult) -> None:

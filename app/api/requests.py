@@ -18,6 +18,7 @@ from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Idempotency, Session
 from app.errors import NotFound
 from app.ports import Database, EventLog, FileBackend, MetricsPage, TranscriptStore
+from app.sessions.closing import Closer
 from app.sessions.service import Sessions
 from app.turns.service import Turns
 
@@ -43,6 +44,7 @@ class Services:
     ping_s: float
     readiness: Readiness
     metrics: MetricsPage | None
+    closer: Closer
 
 
 class DoorRequest(Request):

@@ -83,6 +83,12 @@ async def delete_session(session: Opened, services: Context) -> Response:
     return Response(status_code=204)
 
 
+@router.post("/{session_id}/close", response_model=SessionAnswer)
+async def close_session(session: Opened, services: Context) -> Response:
+    """It takes no turns any more; with memory on, what should last of it is noted. Idempotent; 409 when it is busy."""
+    return JsonResponse(session_json(await services.closer.close(session.tenant, session.id)))
+
+
 @router.get("/{session_id}/messages", response_model=Page[MessageAnswer])
 async def list_messages(
     session: Opened,

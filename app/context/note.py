@@ -6,15 +6,18 @@ A note is a user row that only the agent sees. Its tag tells it from a request.
 import json
 from hashlib import blake2b
 
-from app.context.tags import escaped
 from app.conversation.messages import Block, Content, text_block, text_of
 
-NAME = "context_note"
-OPENING, CLOSING = f"<{NAME}>", f"</{NAME}>"
+OPENING, CLOSING = "<context_note>", "</context_note>"
 _INTRODUCTION = (
     "This comes from the system, not from the user, and asks for nothing. A part of the system prompt has changed; from"
     " now on it reads:"
 )
+_CHANGED = (
+    "This comes from the system, not from the user, and asks for nothing. Lines of the system prompt have changed; all"
+    " its others are as they were."
+)
+_GONE, _COME = "Lines that are not in it any more:", "Lines that are new in it:"
 _NOTHING = "(empty)"
 
 
@@ -23,10 +26,23 @@ def digest(blocks: Content) -> str:
     return blake2b(json.dumps(blocks, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def note(blocks: Content) -> Block:
-    """All volatile blocks as they are now: what changed back would else be believed as it was told before."""
-    text = "\n\n".join(text_of((block,)) for block in blocks) or _NOTHING
-    return text_block(f"{OPENING}\n{_INTRODUCTION}\n\n{escaped(text, (NAME,))}\n{CLOSING}")
+def note(sent: Content, now: Content) -> Block:
+    """What became of the blocks that the system prompt has: the lines that changed, or all of it when that is shorter.
+
+    Always against what was sent: what changed back would else be believed as it was told before.
+    """
+    whole = _text(now) or _NOTHING
+    before, after = _text(sent).splitlines(), whole.splitlines()
+    gone = [line for line in before if line not in set(after)]
+    come = [line for line in after if line not in set(before)]
+    changed = "\n".join([_GONE, *(gone or [_NOTHING]), _COME, *(come or [_NOTHING])])
+    shorter = (gone or come) and len(changed) < len(whole)
+    told = f"{_CHANGED}\n\n{changed}" if shorter else f"{_INTRODUCTION}\n\n{whole}"
+    return text_block(f"{OPENING}\n{told.replace(CLOSING, '&lt;/context_note>')}\n{CLOSING}")
+
+
+def _text(blocks: Content) -> str:
+    return "\n\n".join(text_of((block,)) for block in blocks)
 
 
 def is_note(text: str) -> bool:

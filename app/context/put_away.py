@@ -12,8 +12,8 @@ from app.conversation.records import Ledger, Record
 def put_away(ledger: Ledger, rows: Sequence[StoredMessage], session_id: str) -> dict[str, tuple[Record, ...]]:
     """The records in force that put something away, by path. `rows` and `ledger` are those of the view."""
     found: dict[str, tuple[Record, ...]] = {}
-    for record in dict.fromkeys(record for record in (ledger.summary, ledger.cut) if record):
-        if record.path is not None:
+    for record in dict.fromkeys((*ledger.folds, ledger.summary, ledger.cut)):
+        if record is not None and record.path is not None:
             found[record.path] = (*found.get(record.path, ()), record)
     shapings = {record.id: record for record in ledger.shapings}
     shaped = shape_contents(rows, ledger.shapings, session_id)

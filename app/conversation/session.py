@@ -8,7 +8,8 @@ from typing import Any, Literal
 from app.conversation.messages import Content
 from app.conversation.usage import UsageByPurpose
 
-SessionStatus = Literal["idle", "running", "waiting", "closed"]
+SessionStatus = Literal["idle", "running", "waiting", "closing", "closed"]
+"""`closing`: it takes no turns any more, and what should last of it is being written down."""
 
 
 @dataclass(frozen=True, slots=True)

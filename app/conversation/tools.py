@@ -1,10 +1,11 @@
 """What a tool is given and what it answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.conversation.messages import Block
+from app.conversation.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,10 @@ class ToolRequest:
 class ToolResult:
     """`content` as in a tool_result block: text, or text and image blocks. Errors are results too.
 
-    `compacts`: the next model call is to begin with a compaction.
+    `compacts`: the next model call is to begin with a compaction. `spent`: on model calls of its own, for memory.
     """
 
     content: str | list[Block]
     is_error: bool = False
     compacts: bool = False
+    spent: Usage = field(default_factory=Usage)

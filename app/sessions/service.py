@@ -155,6 +155,11 @@ class Sessions:
         cuts = dict.fromkeys(record for record in (ledger.summary, ledger.cut) if record)
         return [*reversed(list(cuts)), *reversed(ledger.folds), *reversed(ledger.shapings)]
 
+    async def remains(self, session_id: str) -> tuple[str, Sequence[StoredMessage]]:
+        """The newest summary, empty without one, and the rows that the view shows besides it."""
+        ledger, rows = await self._ledger(session_id)
+        return ledger.summary.summary if ledger.summary else "", rows
+
     async def _ledger(self, session_id: str) -> tuple[Ledger, Sequence[StoredMessage]]:
         ledger, _ = read_ledger(*await self.ledgers.read(session_id))
         rows = await self.transcript.view_rows(session_id, ledger.kept_from_seq, ledger.pinned_seqs)

@@ -8,7 +8,7 @@ import asyncpg
 from app.conversation.events import EventType, StoredEvent
 from app.conversation.run import NewRun, Run
 from app.conversation.session import Idempotency
-from app.errors import NotFound, SessionBusy
+from app.errors import NotFound, SessionBusy, SessionClosed
 from app.ports import Admit
 from app.storage.idempotency import take_key
 from app.storage.json_text import dumps
@@ -23,9 +23,9 @@ _ADD = f"""
         insert into runs (id, session_id, turn, kind, status, input, model, state_json, usage, created_at)
         select $2, $1, coalesce(max(turn), 0) + 1, $3, 'queued', $4, $5, '{{}}', '{{}}', $7 from runs
         where session_id = $1
-        having $8 or not exists (
+        having ($8 or not exists (
             select from runs where session_id = $1 and status in ('queued', 'running', 'waiting')
-        )
+        )) and not exists (select from sessions where id = $1 and status in ('closing', 'closed'))
         returning {RUN_COLUMNS}
     ), logged as (
         insert into events (session_id, seq, type, run_id, data, created_at)
@@ -60,7 +60,8 @@ async def accept(
         _ADD, run.session_id, run.id, run.kind, dumps(asdict(run.input)), run.model, seq, at, queue
     )
     if added is None:
-        raise SessionBusy(str(await oldest_live(connection, run.session_id)))
+        live = await oldest_live(connection, run.session_id)
+        raise SessionBusy(live) if live is not None else SessionClosed()
     if admit is not None:
         tenant = await connection.fetchval(_TENANT, run.session_id)
         await take_turns(connection, f"runs of {tenant}")

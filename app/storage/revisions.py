@@ -1,7 +1,7 @@
 """The schema's revisions as constants: reading them from the migrations would cost every server Alembic's 12 MB."""
 
 # Oldest first; a test holds them against the migrations.
-REVISIONS = ("first_tables", "session_context_counters")
+REVISIONS = ("first_tables", "session_context_counters", "memory_notes")
 
 
 def is_current(revision: str | None) -> bool:

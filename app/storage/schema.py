@@ -8,6 +8,7 @@ from sqlalchemy import (
     JSON,
     Boolean,
     Column,
+    Date,
     DateTime,
     ForeignKey,
     ForeignKeyConstraint,
@@ -170,4 +171,16 @@ idempotency = Table(
     _time("created_at"),
     PrimaryKeyConstraint("tenant", "path", "key"),
     Index("idempotency_by_age", "created_at"),
+)
+
+memory_notes = Table(
+    "memory_notes",
+    metadata,
+    _text("tenant"),
+    _text("agent"),
+    _count("seq"),
+    Column("day", Date, nullable=False),
+    _text("session_id"),
+    _text("text"),
+    PrimaryKeyConstraint("tenant", "agent", "seq"),
 )

@@ -7,6 +7,7 @@ import asyncpg
 
 from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session
+from app.conversation.usage import Purpose, Usage, usage_to_json
 from app.errors import NotFound, SessionBusy
 from app.ports import Admit, Page
 from app.storage import cursor
@@ -16,7 +17,7 @@ from app.storage.idempotency import take_key
 from app.storage.imported import imported_calls
 from app.storage.json_text import dumps
 from app.storage.rows import SESSION_COLUMNS, session_of
-from app.storage.steps import CALL_RECORD, MESSAGE_RECORD, call_row, message_row
+from app.storage.steps import ADDED_USAGE, CALL_RECORD, MESSAGE_RECORD, call_row, message_row
 
 _CREATE = f"""
     with session as (
@@ -54,6 +55,12 @@ _LOCK_HEAD = """
     select from session_heads h join sessions s on s.id = h.session_id where s.id = $1 and s.tenant = $2 for update of h
 """
 _DELETE = "delete from sessions where id = $1"
+_FIND = f"select {SESSION_COLUMNS} from sessions where id = $1"
+_CLOSING = "update sessions set status = 'closing', updated_at = now() where id = $1 and status = 'idle'"
+_CLOSED = f"""
+    update sessions s set status = 'closed', updated_at = now(), usage = {ADDED_USAGE.format(more="$2::json")}
+    where id = $1 and status <> 'closed'
+"""
 
 
 class PostgresSessions:
@@ -110,13 +117,38 @@ class PostgresSessions:
             [row] = await connection.fetch(_UPDATE, session_id, title, dumps(settings), model)
             return session_of(row)
 
+    async def find(self, session_id: str) -> Session:
+        async with self._pool.connection() as connection:
+            row = await connection.fetchrow(_FIND, session_id)
+        if row is None:
+            raise NotFound
+        return session_of(row)
+
+    async def begin_close(self, tenant: str, session_id: str) -> Session:
+        async with self._pool.transaction() as connection:
+            await _lock_idle(connection, tenant, session_id)
+            await connection.execute(_CLOSING, session_id)
+            return await _get(connection, tenant, session_id)
+
+    async def end_close(self, tenant: str, session_id: str, spent: Usage) -> Session:
+        usage = {Purpose.MEMORY: spent} if spent.calls else {}
+        async with self._pool.transaction() as connection:
+            await _lock_idle(connection, tenant, session_id)
+            await connection.execute(_CLOSED, session_id, dumps(usage_to_json(usage)))
+            return await _get(connection, tenant, session_id)
+
     async def delete(self, tenant: str, session_id: str) -> None:
         async with self._pool.transaction() as connection:
-            if await connection.fetchrow(_LOCK_HEAD, session_id, tenant) is None:
-                raise NotFound
-            if (run_id := await oldest_live(connection, session_id)) is not None:
-                raise SessionBusy(run_id)
+            await _lock_idle(connection, tenant, session_id)
             await connection.execute(_DELETE, session_id)
+
+
+async def _lock_idle(connection: asyncpg.Connection, tenant: str, session_id: str) -> None:
+    """Until the end of the transaction nobody else writes it. Raises NotFound, and SessionBusy while a run is live."""
+    if await connection.fetchrow(_LOCK_HEAD, session_id, tenant) is None:
+        raise NotFound
+    if (run_id := await oldest_live(connection, session_id)) is not None:
+        raise SessionBusy(run_id)
 
 
 async def _get(connection: asyncpg.Connection, tenant: str, session_id: str) -> Session:

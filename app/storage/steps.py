@@ -57,19 +57,21 @@ _RUN = """
     returning runs.usage
 """
 _SUMS = ", ".join(f"'{name}', sum((figures ->> '{name}')::bigint)" for name in Usage.__slots__)
+# The usage of session `s` with the figures of {more} added, by purpose.
+ADDED_USAGE = f"""(
+    select coalesce(json_object_agg(purpose, sums), '{{{{}}}}') from (
+        select purpose, json_build_object({_SUMS}) as sums
+        from (
+            select * from json_each(s.usage) union all select * from json_each({{more}})
+        ) as x (purpose, figures)
+        group by purpose
+    ) as totals
+)"""
 # The one UPDATE of sessions in a turn.
 _SESSION = f"""
     update sessions s set
         last_input_tokens = coalesce($16, last_input_tokens), compactions = compactions + $17, updated_at = at,
-        usage = (
-            select coalesce(json_object_agg(purpose, sums), '{{}}') from (
-                select purpose, json_build_object({_SUMS}) as sums
-                from (
-                    select * from json_each(s.usage) union all select * from json_each(run.usage)
-                ) as x (purpose, figures)
-                group by purpose
-            ) as totals
-        )
+        usage = {ADDED_USAGE.format(more="run.usage")}
     from head, run where s.id = $1
 """
 

@@ -9,7 +9,7 @@ from app.conversation.events import EventType
 from app.conversation.messages import Block, StoredMessage
 from app.conversation.reply import Delta
 from app.conversation.run import NewMessage, Step, ToolCall, Written
-from app.conversation.usage import UsageByPurpose
+from app.conversation.usage import Purpose, Usage, UsageByPurpose, add_usage
 from app.errors import LeaseLost
 from app.ports import RunStore, Taken
 from app.turns.broadcast import Broadcast
@@ -62,6 +62,9 @@ class Journal:
     async def write(self, step: Step) -> Written:
         """A cancelled caller waits for the commit: whether a step happened is never in doubt."""
         return await finish(self._commit(lambda: step))
+
+    async def spend(self, purpose: Purpose, usage: Usage) -> None:
+        await finish(self._commit(lambda: Step(usage=add_usage(self._usage, purpose, usage))))
 
     async def close(self, last: Callable[[], Step]) -> None:
         """Commits the last step, made from what every step before it has left. Whoever still writes gets LeaseLost."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from app.aside import ask_aside
 from app.context.overflow import classify
 from app.context.summary_check import rejection
 from app.context.summary_input import Chunk, Estimate, plan_chunks
@@ -16,7 +17,6 @@ from app.conversation.reply import Reply
 from app.conversation.request import ModelRequest
 from app.conversation.usage import Purpose, Usage
 from app.errors import ProviderFailure
-from app.middleware.aside import ask_aside
 from app.ports import Provider
 
 log = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from app.conversation.request import ModelRequest
 from app.conversation.usage import Purpose, Usage
 from app.ports import Capabilities
 from app.providers.offline.agent import respond
+from app.providers.offline.notes import note_down
 from app.providers.offline.pairs import shorten_pairs
 from app.providers.offline.stream import stream_items, tokens_of
 from app.providers.offline.summary import summarize
@@ -39,6 +40,8 @@ class OfflineProvider:
 def _answer(request: ModelRequest) -> Content:
     if request.purpose is Purpose.PAIR_SUMMARY:
         return (text_block(shorten_pairs(request)),)
+    if request.purpose is Purpose.MEMORY:
+        return (text_block(note_down(request)),)
     return (text_block(summarize(request)),) if _asks_for_summary(request) else respond(request)
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from app.conversation.events import EventType, StoredEvent
 from app.conversation.run import Lease, NewRun, Run, RunStatus, Step, Written
 from app.conversation.session import Idempotency
-from app.errors import LeaseLost, NotFound, SessionBusy
+from app.errors import LeaseLost, NotFound, SessionBusy, SessionClosed
 from app.ports import Admit, Beginning, Plan, Renewal, Taken
 from app.storage.memory.state import MemoryState, Room
 from app.storage.memory.steps import apply, beginning_calls, kept, prepare
@@ -30,6 +30,8 @@ class MemoryRuns:
         room = self._state.room(run.session_id)
         if room.live() and not queue:
             raise SessionBusy(room.live()[0].id)
+        if room.session.status in ("closing", "closed"):
+            raise SessionClosed
         if admit is not None:
             admit(sum(len(other.live()) for other in self._state.rooms_of(room.session.tenant)))
         self._state.keep(key, run.id)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session
+from app.conversation.usage import Purpose, Usage, add_usage
 from app.errors import NotFound, SessionBusy
 from app.ports import Admit, Page
 from app.storage import cursor
@@ -85,8 +86,29 @@ class MemorySessions:
         )
         return room.shown()
 
+    async def find(self, session_id: str) -> Session:
+        return self._state.room(session_id).shown()
+
+    async def begin_close(self, tenant: str, session_id: str) -> Session:
+        room = self._idle(tenant, session_id)
+        if room.session.status == "idle":
+            room.session = replace(room.session, status="closing", updated_at=self._state.clock.now())
+        return room.session
+
+    async def end_close(self, tenant: str, session_id: str, spent: Usage) -> Session:
+        room = self._idle(tenant, session_id)
+        if room.session.status != "closed":
+            usage = room.session.usage
+            usage = add_usage(usage, Purpose.MEMORY, spent) if spent.calls else usage
+            room.session = replace(room.session, status="closed", usage=usage, updated_at=self._state.clock.now())
+        return room.session
+
     async def delete(self, tenant: str, session_id: str) -> None:
+        self._idle(tenant, session_id)
+        del self._state.rooms[session_id]
+
+    def _idle(self, tenant: str, session_id: str) -> Room:
         room = self._room(tenant, session_id)
         if room.live():
             raise SessionBusy(room.live()[0].id)
-        del self._state.rooms[session_id]
+        return room

@@ -5,16 +5,19 @@ from datetime import timedelta
 
 import pytest
 
+from app.ports import NoteStore
 from app.storage.engine import Pool
 from app.storage.events import PostgresEvents
 from app.storage.ledger import PostgresLedger
 from app.storage.memory.events import MemoryEvents
 from app.storage.memory.ledger import MemoryLedger
+from app.storage.memory.notes import MemoryNotes
 from app.storage.memory.prune import MemoryPrune
 from app.storage.memory.runs import MemoryRuns
 from app.storage.memory.sessions import MemorySessions
 from app.storage.memory.state import MemoryState
 from app.storage.memory.transcript import MemoryTranscript
+from app.storage.notes import PostgresNotes
 from app.storage.prune import PostgresPrune
 from app.storage.runs import PostgresRuns
 from app.storage.sessions import PostgresSessions
@@ -80,3 +83,8 @@ def memory() -> Store:
 def store(request: pytest.FixtureRequest) -> Store:
     found: Store = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture(params=["postgres", "memory"])
+def notes(request: pytest.FixtureRequest) -> NoteStore:
+    return MemoryNotes() if request.param == "memory" else PostgresNotes(request.getfixturevalue("pool"))

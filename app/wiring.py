@@ -1,0 +1,154 @@
+"""Settings -> adapters, piece by piece; `main` puts them together."""
+
+from app.agent.turn import ContextSettings, Workbench
+from app.api.readiness import Check, Readiness
+from app.config import Settings
+from app.context.estimate import HeuristicEstimator
+from app.conversation.model_profile import ModelProfile
+from app.conversation.session import Session
+from app.conversation.usage import Usage
+from app.errors import HangoError
+from app.filesystem.local import LocalFiles
+from app.filesystem.memory import MemoryFiles
+from app.filesystem.notes_file import NotesFile
+from app.filesystem.results import ResultFiles
+from app.memory.notebook import Notebook
+from app.ports import Estimator, FileBackend, Provider, SessionStore, Tool, TranscriptStore
+from app.sessions.closing import Closer
+from app.sessions.profiles import Profiles, effective_profile
+from app.sessions.service import Sessions
+from app.storage.engine import Pool, readable_address
+from app.storage.faults import UNREACHABLE
+from app.storage.notes import PostgresNotes
+from app.system import SystemClock
+from app.tools.compact_conversation import CompactConversation
+from app.tools.file_tools import file_tools
+from app.tools.remember import Remember
+from app.turns.service import Turns
+
+# A limit in tokens holds for every release as one in bytes; models take about this many a token.
+BYTES_PER_TOKEN = 2.5
+
+
+def make_notebook(
+    settings: Settings, pool: Pool, sessions: SessionStore, provider: Provider, estimator: Estimator
+) -> Notebook:
+    summarizer = make_context_settings(settings).summarizer
+
+    def model_for(session: Session) -> ModelProfile:
+        return summarizer(effective_profile(settings.profile, session))
+
+    return Notebook(
+        notes=PostgresNotes(pool),
+        sessions=sessions,
+        provider=provider,
+        estimator=estimator,
+        clock=SystemClock(),
+        most=settings.memory_max_lines,
+        merges=settings.memory_compression,
+        model_for=model_for,
+    )
+
+
+def make_closer(store: SessionStore, sessions: Sessions, notebook: Notebook | None) -> Closer:
+    if notebook is None:
+        return Closer(store, None)
+
+    async def conclude(session: Session) -> Usage:
+        return await notebook.conclude(session, *await sessions.remains(session.id))
+
+    return Closer(store, conclude)
+
+
+def make_sessions(settings: Settings, store: SessionStore, bench: Workbench, profiles: Profiles) -> Sessions:
+    return Sessions(
+        store=store,
+        transcript=bench.transcript,
+        files=bench.files,
+        ids=bench.ids,
+        estimator=bench.estimator,
+        profiles=profiles,
+        base_system=bench.base_system,
+        tools=bench.tools.definitions,
+        ledgers=bench.ledgers,
+        caches=bench.provider.capabilities.prompt_caching,
+        max_sessions=settings.max_sessions_per_tenant,
+    )
+
+
+def make_readiness(turns: Turns, pool: Pool, files: FileBackend) -> Readiness:
+    return Readiness(
+        [
+            Check("open", turns.check_open, "The server does not answer."),
+            Check("database", pool.reach, UNREACHABLE),
+            Check("schema", pool.check, UNREACHABLE),
+            Check("files", files.check, "The disk of the session files does not answer."),
+        ]
+    )
+
+
+def rendered(stored: FileBackend, transcript: TranscriptStore, notebook: Notebook | None) -> FileBackend:
+    """With the areas that are made of rows."""
+    return ResultFiles(NotesFile(stored, notebook.read) if notebook else stored, transcript)
+
+
+def own_tools(files: FileBackend, notebook: Notebook | None) -> tuple[Tool, ...]:
+    own = (*file_tools(files, SystemClock()), CompactConversation())
+    return (*own, Remember(notebook.remember)) if notebook else own
+
+
+def make_context_settings(settings: Settings) -> ContextSettings:
+    def summarizer(profile: ModelProfile) -> ModelProfile:
+        """A model that names no other one summarizes for itself, within the window that its session has."""
+        other = profile.summarizer_model
+        return settings.profile(other) if other and other != profile.model else profile
+
+    return ContextSettings(
+        compaction=settings.compaction,
+        count_timeout_s=settings.count_tokens_timeout_s,
+        argument_limit=int(settings.tool_arg_max_tokens * BYTES_PER_TOKEN),
+        cache_ttl=settings.cache_ttl,
+        summarizer=summarizer,
+    )
+
+
+def make_files(settings: Settings) -> FileBackend:
+    return LocalFiles(settings.data_dir / "files") if settings.files_backend == "local" else MemoryFiles()
+
+
+async def faults(settings: Settings, database_url: str) -> list[str]:
+    """What keeps the server from working, one line each; a schema that is behind does not."""
+    pool = Pool(database_url, 1)
+    found: list[str] = []
+
+    async def reach() -> None:
+        with readable_address():
+            async with pool.connection():
+                pass
+
+    for check in (reach, make_files(settings).check):
+        try:
+            await check()
+        except HangoError as error:
+            found.append(error.detail)
+    await pool.close()
+    return found
+
+
+async def make_estimator(settings: Settings) -> Estimator:
+    if settings.estimator == "tiktoken":
+        from app.providers.tiktoken_estimator import load_estimator
+
+        return await load_estimator()
+    return HeuristicEstimator()
+
+
+def make_provider(settings: Settings) -> Provider:
+    if settings.provider_name == "anthropic" and settings.anthropic_api_key is not None:
+        from app.providers.anthropic.provider import AnthropicProvider
+
+        key = settings.anthropic_api_key.get_secret_value()
+        return AnthropicProvider(key, settings.anthropic_base_url, SystemClock())
+    from app.providers.offline.provider import OfflineProvider
+
+    return OfflineProvider()
