@@ -1,12 +1,16 @@
 """Connections of clients that do not take what they are sent are cut.
 
 uvicorn closes gently, which first sends what is buffered: it would keep both as long as the client stays.
+What is no HTTP, or names a method that is none, never reaches the application: it gets its problem document here.
 """
 
 import asyncio
 
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from app.api.problems import problem
+from app.errors import InvalidRequest
 
 # So long may a client take nothing of more than 64 KiB that wait for it.
 STALL_S = 30.0
@@ -31,6 +35,13 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        answer = problem(InvalidRequest(msg))
+        lines = [b"HTTP/1.1 400 Bad Request", b"connection: close"]
+        lines += [name + b": " + value for name, value in answer.raw_headers]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(answer.body)]))
+        self.transport.close()
 
     def _look_later(self) -> None:
         self._watch = self.loop.call_later(STALL_S, self._look, self.transport.get_write_buffer_size())

@@ -63,6 +63,8 @@ class ReplyDecoder:
 
     def _block_started(self, data: Mapping[str, Any]) -> Sequence[StreamItem]:
         index = data["index"]
+        if type(index) is not int or index in self._open or index in self._closed:
+            raise ValueError("a block has a place of its own")
         block = self._open[index] = OpenBlock(data["content_block"])
         opened = BlockOpened(index, block.first_form)
         kind, piece = block.first_piece

@@ -15,6 +15,21 @@ _GROWING: Mapping[str, frozenset[str]] = {
 }
 # A delta that is not known may mean anything, so it never changes a block of these types.
 _KNOWN = frozenset({*_GROWING, "redacted_thinking", "server_tool_use"})
+# What the rest of the server relies on, by block type.
+_STRINGS: Mapping[str, tuple[str, ...]] = {
+    "text": ("text",),
+    "thinking": ("thinking", "signature"),
+    "redacted_thinking": ("data",),
+    "tool_use": ("name",),
+}
+# The one type of block (of those we know) that such a delta makes sense for.
+_OF: Mapping[str, frozenset[str]] = {
+    "text_delta": frozenset({"text"}),
+    "citations_delta": frozenset({"text"}),
+    "thinking_delta": frozenset({"thinking"}),
+    "signature_delta": frozenset({"thinking"}),
+    "input_json_delta": frozenset({"tool_use", "server_tool_use"}),
+}
 _PIECES: Mapping[str, tuple[DeltaKind, str]] = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
@@ -26,8 +41,13 @@ class OpenBlock:
     """A block of an unknown type stays as it came and grows by whatever its deltas hold."""
 
     def __init__(self, first: Mapping[str, Any]) -> None:
+        """Raises KeyError, TypeError or ValueError for a block without what its type must have."""
         self._block = dict(first)
-        self._kind: str = self._block["type"]
+        self._kind: str = _string(self._block["type"])
+        for name in _STRINGS.get(self._kind, ()):
+            self._block[name] = _string(self._block.get(name) or "")
+        if self.is_call:
+            self._block["input"] = dict(self._block.get("input") or {})
         self._pieces: dict[DeltaKind, list[str]] = {}
 
     @property
@@ -51,15 +71,18 @@ class OpenBlock:
         return kind, value if isinstance(value, str) else ""
 
     def apply(self, delta: Mapping[str, Any]) -> tuple[DeltaKind, str] | None:
-        """The piece to show, when there is one. Raises KeyError or TypeError for a delta without its value."""
+        """The piece to show, when there is one. Raises KeyError or TypeError for one that is no part of this block."""
+        if self._kind in _KNOWN and self._kind not in _OF.get(delta["type"], _KNOWN):
+            raise TypeError("a delta of another type of block")
         if known := _PIECES.get(delta["type"]):
             kind, field = known
-            self._pieces.setdefault(kind, []).append(delta[field])
-            return kind, delta[field]
+            piece = _string(delta[field])
+            self._pieces.setdefault(kind, []).append(piece)
+            return kind, piece
         if delta["type"] == "citations_delta":
             self._grow("citations", [delta["citation"]])
         elif delta["type"] == "signature_delta":
-            self._grow("signature", delta["signature"])
+            self._grow("signature", _string(delta["signature"]))
         elif self._kind not in _KNOWN:
             for name, value in delta.items():
                 if name != "type":
@@ -76,7 +99,7 @@ class OpenBlock:
         """The block and why its arguments cannot be used. Thinking without a signature would be refused: no block."""
         for kind in ("text", "thinking"):
             if pieces := self._pieces.get(kind):
-                self._block[kind] = (self._block.get(kind) or "") + "".join(pieces)
+                self._block[kind] = self._block.get(kind, "") + "".join(pieces)
         if self._kind == "thinking" and not self._block.get("signature"):
             return None, None
         text = "".join(self._pieces.get("tool_input", ()))
@@ -96,3 +119,9 @@ class OpenBlock:
             return "the arguments are no JSON object"
         self._block["input"] = value
         return None
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no string")
+    return value
