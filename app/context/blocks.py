@@ -77,20 +77,20 @@ def is_hollow(content: Content) -> bool:
     return THINKING.issuperset([block.get("type") for block in content])
 
 
-def late_text(content: Content) -> int | None:
-    """Position of the first text that follows a tool_use; the provider then misses the results."""
+def late_block(content: Content) -> int | None:
+    """Position of the first block of another type that follows a tool_use; the provider then misses the results."""
     called = False
     for position, block in enumerate(content):
-        kind = block.get("type")
-        if called and kind == "text":
+        calls = block.get("type") == "tool_use"
+        if called and not calls:
             return position
-        called = called or kind == "tool_use"
+        called = calls
     return None
 
 
 def calls_last(content: Content) -> Content:
-    """Tool calls behind everything else, only where a text follows one."""
-    if late_text(content) is None:
+    """Tool calls behind everything else."""
+    if late_block(content) is None:
         return content
     return (*(block for block in content if block.get("type") != "tool_use"), *tool_uses(content))
 

@@ -105,7 +105,7 @@ def _mended(run: Sequence[_Row], calls: Sequence[Block]) -> tuple[list[Message],
     whole = _joined(run)
     if whole.role == "assistant":
         content = calls_last(whole.content)
-        done = [] if content is whole.content else ["tool_use moved behind the text"]
+        done = [] if content is whole.content else ["tool_use moved behind other blocks"]
     else:
         content, done = _answered(whole.content, calls)
     return ([Message(whole.role, content)] if done else [row.message for row in run]), done

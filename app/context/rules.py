@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from app.context.blocks import late_text, problem
+from app.context.blocks import late_block, problem
 from app.conversation.messages import Content, Message
 
 _CALL = ("tool_use", "id")
@@ -90,8 +90,8 @@ def blocks_legal(messages: Sequence[Message]) -> Violation | None:
 
 def calls_come_last(messages: Sequence[Message]) -> Violation | None:
     for index, message in enumerate(messages):
-        if len(message.content) > 1 and (position := late_text(message.content)) is not None:
-            return Violation(index, f"content.{position}: text after tool_use")
+        if len(message.content) > 1 and (position := late_block(message.content)) is not None:
+            return Violation(index, f"content.{position}: {message.content[position]['type']} after tool_use")
     return None
 
 

@@ -131,3 +131,11 @@ def test_repairs_name_the_message_as_it_came_and_what_was_done():
         Repair(3, "1 results without their call dropped"),
         Repair(3, "results moved to the front"),
     ]
+
+
+def test_a_call_goes_behind_blocks_of_every_other_type():
+    thinking = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    transcript = [user("a"), assistant(call_block("t1"), thinking, call_block("t2")), user(answer("t1"), answer("t2"))]
+    assert broken(transcript) == (1, "content.1: thinking after tool_use")
+    repaired, _ = repair_import(transcript)
+    assert repaired[1] == assistant(thinking, call_block("t1"), call_block("t2"))
