@@ -33,6 +33,7 @@ from app.turns import plans
 from app.turns.broadcast import Broadcast
 from app.turns.journal import Journal
 from app.turns.service import Turns
+from app.turns.writing import Writer
 
 LEASE_S = 15.0
 PROCESSES: list[Turns] = []
@@ -208,7 +209,7 @@ class Works:
         assert taken is not None
         run, profile = taken.beginning.run, profile_of(session, session.model)
         book, rows = await open_book(self.bench, run)
-        journal = Journal(taken, rows, (), self.runs, Broadcast())
+        journal = Journal(taken, rows, (), Writer(taken, self.runs, self.clock), Broadcast())
         return Turn(session, run, profile, journal, self.bench, book, make_desk(self.bench, profile), True)
 
     async def turn(self, turns: Turns, session: Session, text: str = "go") -> Run:

@@ -26,7 +26,7 @@ class _Reading:
 
     async def write(self, step: Step) -> Written:
         del step
-        return Written((), (), self._session.updated_at)
+        return Written((), (), self._session.updated_at, 0)
 
     async def spend(self, purpose: Purpose, usage: Usage) -> None: ...
 

@@ -144,8 +144,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a step became: the seq of each message in order, and its events, whole."""
+    """What a step became: the seq of each message in order, and its events, whole. `last_event`: the session's newest
+    event seq at the write."""
 
     message_seqs: tuple[int, ...]
     events: tuple[StoredEvent, ...]
     at: datetime
+    last_event: int

@@ -27,6 +27,11 @@ class Layout:
         return self.data_dir / "postgres.log"
 
     @property
+    def older_log(self) -> Path:
+        """What `log` was when it had grown large."""
+        return self.data_dir / "postgres.log.1"
+
+    @property
     def lock(self) -> Path:
         return self.data_dir / "postgres.lock"
 

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 START_TIMEOUT_S = 300
 ATTACH_TIMEOUT_S = 30
 STOP_TIMEOUT_S = 30
+# The log of an earlier start is put aside then; PostgreSQL itself writes little while all is well.
+LOG_BYTES = 2**20
 SETTINGS: Mapping[str, str] = {
     "cluster_name": "hango",
     "fsync": "on",
@@ -46,18 +48,18 @@ class Launch:
 
     process: subprocess.Popen[bytes]
     lock: FolderLock
-    layout: Layout
-    settings: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EmbeddedServer:
     socket_folder: Path
+    layout: Layout
+    settings: Mapping[str, str]
     launch: Launch | None
 
     @property
     def attached(self) -> bool:
-        """Another process launched it, and the server ends with that one."""
+        """Another process launched it, and the server ends with that one; `revive` starts it again then."""
         return self.launch is None
 
     @property
@@ -65,24 +67,37 @@ class EmbeddedServer:
         return f"postgresql+asyncpg://postgres@/{DATABASE}?host={self.socket_folder}"
 
     def revive(self) -> None:
-        """Starts the server again, under the same URL, when it has ended by itself; nothing for an attached one.
+        """Starts the server again, under the same URL, when it has ended by itself, or with the process it belonged to.
 
         Call it again and again, on the main thread as `start_embedded`. It does not wait for recovery from the WAL.
         Ending the dead one's orphans blocks for up to two seconds, as a rule for none.
         """
-        launch = self.launch
-        if launch is None or not launch.lock.held or launch.process.poll() is None:
-            return
+        if self.launch is None:
+            self._succeed()
+        elif self.launch.lock.held and self.launch.process.poll() is not None:
+            self._start_again(self.launch)
+
+    def _start_again(self, launch: Launch) -> None:
         code = launch.process.returncode
         try:
-            if major_version(launch.layout.cluster) is None:
-                # A new and empty one would be made otherwise, in silence.
-                raise StartupError(f"{launch.layout.cluster} holds no database any more")
-            launch.process = _spawn(launch.layout, launch.settings)
+            launch.process = _spawn_known(self.layout, self.settings)
         except (StartupError, OSError) as error:
             log.error("PostgreSQL ended by itself (code %s) and cannot be started again: %s", code, error)
         else:
-            log.error("PostgreSQL ended by itself (code %s) and was started again; see %s", code, launch.layout.log)
+            log.error("PostgreSQL ended by itself (code %s) and was started again; see %s", code, self.layout.log)
+
+    def _succeed(self) -> None:
+        """The lock is free once the process that launched the server is gone; the kernel ends the server with it."""
+        lock = FolderLock.take(self.layout.lock)
+        if lock is None:
+            return
+        try:
+            self.launch = Launch(_spawn_known(self.layout, self.settings), lock)
+        except (StartupError, OSError) as error:
+            lock.release()
+            log.error("PostgreSQL ended with the process it belonged to and cannot be started: %s", error)
+        else:
+            log.warning("PostgreSQL ended with the process it belonged to; it belongs to this one now")
 
     def stop(self) -> None:
         """A fast shutdown: open transactions are rolled back. An attached server runs on."""
@@ -112,7 +127,7 @@ def start_embedded(data_dir: Path, overrides: Mapping[str, str] | None = None) -
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         layout, settings = Layout(data_dir.resolve()), {**SETTINGS, **(overrides or {})}
-        server = wait_until(lambda: _launch(layout, settings) or _attach(layout), ATTACH_TIMEOUT_S)
+        server = wait_until(lambda: _launch(layout, settings) or _attach(layout, settings), ATTACH_TIMEOUT_S)
     except OSError as error:
         raise StartupError(f"The data folder {data_dir} cannot be used: {error}") from error
     if server is None:
@@ -121,9 +136,11 @@ def start_embedded(data_dir: Path, overrides: Mapping[str, str] | None = None) -
     return server
 
 
-def _attach(layout: Layout) -> EmbeddedServer | None:
+def _attach(layout: Layout, settings: Mapping[str, str]) -> EmbeddedServer | None:
     postmaster = read_postmaster(layout.cluster)
-    return EmbeddedServer(postmaster.socket_folder, None) if postmaster and postmaster.ready else None
+    if postmaster is None or not postmaster.ready:
+        return None
+    return EmbeddedServer(postmaster.socket_folder, layout, settings, None)
 
 
 def _launch(layout: Layout, settings: Mapping[str, str]) -> EmbeddedServer | None:
@@ -131,7 +148,7 @@ def _launch(layout: Layout, settings: Mapping[str, str]) -> EmbeddedServer | Non
     if lock is None:
         return None
     try:
-        return EmbeddedServer(layout.socket_folder, Launch(_start(layout, settings), lock, layout, settings))
+        return EmbeddedServer(layout.socket_folder, layout, settings, Launch(_start(layout, settings), lock))
     except BaseException:
         lock.release()
         raise
@@ -147,10 +164,20 @@ def _start(layout: Layout, settings: Mapping[str, str]) -> subprocess.Popen[byte
     return process
 
 
+def _spawn_known(layout: Layout, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    if major_version(layout.cluster) is None:
+        # A new and empty one would be made otherwise, in silence.
+        raise StartupError(f"{layout.cluster} holds no database any more")
+    return _spawn(layout, settings)
+
+
 def _spawn(layout: Layout, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
     account, major = choose_account(layout.cluster), major_version(layout.cluster)
     # Failed statements stand in it, with the values of keys.
     layout.log.touch(mode=0o600)
+    if layout.log.stat().st_size > LOG_BYTES:
+        layout.log.replace(layout.older_log)
+        layout.log.touch(mode=0o600)
     end_leftovers(layout.cluster)
     binaries = choose_binaries(major, layout.cluster)
     if major is None:

@@ -250,6 +250,13 @@ class RunStore(Protocol):
         """Raises LeaseLost when the generation is no longer the session's."""
         ...
 
+    async def write_again(self, lease: Lease, step: Step, last_event: int) -> Written:
+        """`write` after an attempt that nobody knows the outcome of; what that one has stored is not stored twice.
+
+        `last_event`: the session's newest event seq when the run's owner last wrote. Raises LeaseLost.
+        """
+        ...
+
     async def renew(self, leases: Sequence[Lease]) -> Renewal: ...
 
     async def release(self, leases: Sequence[Lease]) -> None:

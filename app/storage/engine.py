@@ -8,7 +8,7 @@ from typing import Any, cast
 import asyncpg
 
 from app.errors import SchemaBehind, StartupError, StoreUnavailable
-from app.storage.faults import public_errors
+from app.storage.faults import UNREACHABLE, public_errors
 from app.storage.json_text import loads
 from app.storage.revisions import is_current
 
@@ -51,7 +51,10 @@ class Pool:
         """Each statement is a transaction of its own. Raises StoreUnavailable, and Conflict for a row that exists."""
         with public_errors():
             await self._open()
-            connection = await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S)
+            try:
+                connection = await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S)
+            except asyncpg.InterfaceError as error:  # the pool is closed: the server stops
+                raise StoreUnavailable(UNREACHABLE) from error
             try:
                 yield cast("asyncpg.Connection", connection)
             except asyncpg.InterfaceError as error:

@@ -67,7 +67,7 @@ def as_written(
         StoredEvent(seq, event.type, lease.session_id, lease.run_id, at, _data(event, new, asked))
         for seq, event in enumerate(step.events, first_event)
     )
-    return Written(tuple(message.seq for message in new), events, at)
+    return Written(tuple(message.seq for message in new), events, at, first_event + len(events) - 1)
 
 
 def _data(event: NewEvent, new: list[StoredMessage], asked: Mapping[int, Content]) -> Mapping[str, Any]:

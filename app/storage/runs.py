@@ -9,6 +9,7 @@ from app.ports import Admit, Plan, Renewal, Taken
 from app.storage import acceptance, cancellation, leases, ownership
 from app.storage.engine import Pool
 from app.storage.idempotency import made_by
+from app.storage.repeated_steps import write_again
 from app.storage.rows import RUN_COLUMNS, run_of
 from app.storage.steps import write_step
 
@@ -52,6 +53,10 @@ class PostgresRuns:
     async def write(self, lease: Lease, step: Step) -> Written:
         async with self._pool.connection() as connection:
             return await write_step(connection, lease, step)
+
+    async def write_again(self, lease: Lease, step: Step, last_event: int) -> Written:
+        async with self._pool.transaction() as connection:
+            return await write_again(connection, lease, step, last_event)
 
     async def renew(self, leases_: Sequence[Lease]) -> Renewal:
         async with self._pool.connection() as connection:

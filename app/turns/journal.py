@@ -11,10 +11,11 @@ from app.conversation.reply import Delta
 from app.conversation.run import NewMessage, Step, ToolCall, Written
 from app.conversation.usage import Purpose, Usage, UsageByPurpose, add_usage
 from app.errors import LeaseLost
-from app.ports import RunStore, Taken
+from app.ports import Taken
 from app.turns.broadcast import Broadcast
 from app.turns.open_message import OpenMessage
 from app.turns.shielded import finish
+from app.turns.writing import Writer
 
 # Deltas are sent at most this often: one core does not carry hundreds of streams at every token.
 FLUSH_S = 0.025
@@ -28,11 +29,11 @@ class Journal:
         taken: Taken,
         rows: Sequence[StoredMessage],
         calls: Sequence[ToolCall],
-        runs: RunStore,
+        writer: Writer,
         broadcast: Broadcast,
     ) -> None:
         self._lease = taken.lease
-        self._runs = runs
+        self._writer = writer
         self._broadcast = broadcast
         self._rows = list(rows)
         self._calls = tuple(calls)
@@ -75,7 +76,7 @@ class Journal:
             self._check_open()
             self._sealed = seals
             step = make()
-            written = await self._runs.write(self._lease, step)
+            written = await self._writer.write(step)
             self._apply(step, written)
             return written
 

@@ -41,6 +41,7 @@ class Runner:
         self._orders: dict[Lease, Order] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._takings: set[asyncio.Task[Taken | None]] = set()
+        self._left: set[Lease] = set()
         self._draining = False
         self._stopping = False
 
@@ -62,6 +63,9 @@ class Runner:
         if leases := self.leases:
             # The heartbeat may have been cut off for longer than a lease: what lives here is not taken from itself.
             self.heard(leases, await self._runs.renew(leases))
+        if left := set(self._left):
+            await self._runs.release(list(left))
+            self._left -= left
         plan = partial(plans.take_over, tools=self._bench.tools, ids=self._bench.ids)
         taken = await self._take(self._runs.take_over(self._owner, plan))
         if taken is None:
@@ -105,7 +109,7 @@ class Runner:
         self._draining = self._stopping = True
         if self._takings:
             await asyncio.wait(self._takings, timeout=STOP_S)
-        leases = self.leases
+        leases = [*self.leases, *self._left]
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -153,6 +157,10 @@ class Runner:
         telemetry.enter(session=lease.session_id, run=lease.run_id)
         try:
             await work_on(taken, self._orders[lease], self._bench, self._runs, self._broadcast, self._profile_of)
+        except StoreUnavailable:
+            # Nobody died: as soon as the store is back the run may be taken up again.
+            self._left.add(lease)
+            log.error("the store stays away: the run is left for takeover", extra={"run": lease.run_id})
         except LeaseLost:
             log.warning("lease lost")
         except Exception:

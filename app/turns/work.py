@@ -25,6 +25,7 @@ from app.turns.closing import Outcome, closing_step, failure
 from app.turns.commands import compact_command, receipt
 from app.turns.journal import Journal
 from app.turns.shielded import finish
+from app.turns.writing import Writer
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ async def work_on(
     profile = profile_of(session, run.model)
     book, rows = await open_book(bench, run)
     calls = await bench.transcript.calls(session.id, rows[-1].seq) if unanswered(rows) else ()
-    journal = Journal(taken, rows, calls, runs, broadcast)
+    journal = Journal(taken, rows, calls, Writer(taken, runs, bench.clock), broadcast)
     compaction = bench.tiers and bool(session.settings.context.get("compaction", bench.settings.compaction))
     turn = Turn(session, run, profile, journal, bench, book, make_desk(bench, profile), compaction)
     try:

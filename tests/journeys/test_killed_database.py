@@ -42,7 +42,7 @@ async def ended(house: House, turn: str) -> dict:
 
 async def test_a_database_killed_in_the_middle_of_a_turn_comes_back_with_every_row(data_dir: Path, double: Double):
     hold = Hold()
-    double.script(Reply([call("t1", "list_files", {"path": "/workspace"})]), say("never stored", at={1: hold}))
+    double.script(Reply([call("t1", "list_files", {"path": "/workspace"})]), say("stored after all", at={1: hold}))
     double.default = say("after all")
     environment = {
         "HANGO_DATA_DIR": str(data_dir),
@@ -64,10 +64,12 @@ async def test_a_database_killed_in_the_middle_of_a_turn_comes_back_with_every_r
         postmaster = await asyncio.to_thread(read_postmaster, data_dir / "postgres")
         assert postmaster is not None
         os.kill(postmaster.pid, signal.SIGKILL)
+        hold.release()
         await server.wrote(r"PostgreSQL ended by itself \(code -9\) and was started again")
         await ready_again(house)
-        hold.release()
-        await ended(house, f"{session}/turns/{run['id']}")
+        run = await ended(house, f"{session}/turns/{run['id']}")
+        assert (run["status"], run["text"]) == ("completed", "stored after all")
+        assert len(double.of("main")) == 2
         assert (await house.turn(session, "again"))["text"] == "after all"
         assert (await house.messages(session))[: len(rows)] == rows
         assert (await house.events(session))[: len(log)] == log

@@ -10,7 +10,7 @@ from app.conversation.session import Idempotency
 from app.errors import LeaseLost, NotFound, SessionBusy, SessionClosed
 from app.ports import Admit, Beginning, Plan, Renewal, Taken
 from app.storage.memory.state import MemoryState, Room
-from app.storage.memory.steps import apply, beginning_calls, kept, prepare
+from app.storage.memory.steps import apply, beginning_calls, kept, prepare, stored
 
 _PROGRESS = {EventType.MESSAGE_USER, EventType.MESSAGE_ASSISTANT, EventType.TOOL_COMPLETED}
 
@@ -100,6 +100,12 @@ class MemoryRuns:
         if room is None or not _holds(room, lease):
             raise LeaseLost
         return apply(room, lease, prepare(self._state, room, step), self._state.clock.now())
+
+    async def write_again(self, lease: Lease, step: Step, last_event: int) -> Written:
+        room = self._state.rooms.get(lease.session_id)
+        if room is None or room.generation != lease.generation:
+            raise LeaseLost
+        return stored(room, lease, step, last_event) or await self.write(lease, step)
 
     async def renew(self, leases: Sequence[Lease]) -> Renewal:
         rooms = {lease: self._state.rooms.get(lease.session_id) for lease in leases}

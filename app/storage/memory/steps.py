@@ -51,6 +51,19 @@ def apply(room: Room, lease: Lease, step: Step, at: datetime) -> Written:
     return written
 
 
+def stored(room: Room, lease: Lease, step: Step, last_event: int) -> Written | None:
+    """What an attempt at the step has left; None when nothing."""
+    ids = {message.id for message in step.messages}
+    rows = [message for message in room.messages if message.id in ids]
+    events = [event for event in room.events if event.run_id == lease.run_id and event.seq > last_event]
+    if not (events if step.events else rows):
+        return None
+    asked = {message.seq: message.content for message in room.messages}
+    first_event, first_row = (items[0].seq if items else 0 for items in (events, rows))
+    at = events[0].ts if events else rows[0].created_at
+    return as_written(lease, step, first_event or last_event + 1, first_row, at, asked)
+
+
 def _run(run: Run, step: Step, at: datetime) -> Run:
     run = replace(
         run,

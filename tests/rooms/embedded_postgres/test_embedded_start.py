@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.embedded_postgres.layout import SOCKET_FILE
-from app.embedded_postgres.server import start_embedded
+from app.embedded_postgres.server import LOG_BYTES, start_embedded
 from app.embedded_postgres.wait import wait_until
 from app.errors import StartupError
 from tests.postgres import psql
@@ -88,3 +88,13 @@ def test_a_failed_start_shows_the_end_of_the_log_and_the_next_one_works(data_dir
 def test_another_thread_than_the_main_one_is_refused_since_the_server_would_end_with_it(place: Path) -> None:
     with ThreadPoolExecutor() as pool, pytest.raises(RuntimeError, match="main thread"):
         pool.submit(start_embedded, place).result()
+
+
+def test_a_log_that_has_grown_large_is_put_aside_at_the_next_start(data_dir: Path, start: Start) -> None:
+    log, older = data_dir / "postgres.log", data_dir / "postgres.log.1"
+    for text in ("a", "b"):
+        log.write_text(text * (LOG_BYTES + 1))
+        start(data_dir).stop()
+        assert (older.stat().st_size, older.read_text()[0]) == (LOG_BYTES + 1, text)
+        assert log.stat().st_size < LOG_BYTES
+        assert log.stat().st_mode & 0o777 == 0o600

@@ -13,6 +13,7 @@ from app.turns import plans
 from app.turns.broadcast import Broadcast
 from app.turns.journal import Journal
 from app.turns.shielded import finish
+from app.turns.writing import Writer
 from tests.twins import Works, posted
 
 
@@ -31,7 +32,8 @@ class Desk:
         assert taken is not None
         self._reader = self.broadcast.subscribe(session.id, asyncio.Future())
         self._subscription = self._reader.__enter__()
-        return Journal(taken, await self.works.rows(session), (), self.works.runs, self.broadcast)
+        writer = Writer(taken, self.works.runs, self.works.clock)
+        return Journal(taken, await self.works.rows(session), (), writer, self.broadcast)
 
     async def read(self) -> list:
         """All that the reader was given so far."""

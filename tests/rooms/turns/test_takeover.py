@@ -292,7 +292,10 @@ async def test_a_process_does_not_take_its_own_living_run_over():
 
 
 @pytest.mark.parametrize("fails_at", range(1, 8))
-async def test_a_store_that_fails_in_mid_turn_leaves_no_half_state_and_the_turn_goes_on_later(fails_at):
+async def test_a_store_that_stays_away_leaves_no_half_state_and_the_turn_goes_on_later(
+    fails_at, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("app.turns.writing.PATIENCE_S", 0)
     works = Works(call("echo", {}, "a"), say("done"), say("queued"), tools=[echo(safe=True)])
     writes = iter(range(1, 100))
 

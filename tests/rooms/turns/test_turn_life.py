@@ -263,7 +263,8 @@ async def test_a_result_that_is_being_written_when_the_cancel_comes_is_kept_once
     assert len(of(await works.log(session), EventType.TOOL_COMPLETED)) == 1
 
 
-async def test_a_write_that_fails_after_the_cancel_is_nobodys_error():
+async def test_a_write_that_fails_after_the_cancel_is_nobodys_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("app.turns.writing.PATIENCE_S", 0)
     works = Works(held_stream(asyncio.Event(), "words"))
 
     async def fail(step) -> None:

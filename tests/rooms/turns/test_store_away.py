@@ -1,0 +1,68 @@
+"""A store that goes away in mid turn: the turn waits for it, and nothing is lost, doubled or run twice."""
+
+import asyncio
+from itertools import count
+
+import pytest
+
+from app.conversation.events import TERMINAL_EVENTS
+from app.conversation.run import RunStatus
+from app.errors import StoreUnavailable
+from app.providers.scripted import call, say
+from tests.twins import Works, echo, posted
+
+STEPS = 7  # assistant, started, done, results, assistant, closing; and one that is never reached
+
+
+class Away:
+    """Writes fail from the nth on, so many times: before the commit, or after it, when nobody knows of it."""
+
+    def __init__(self, works: Works, when: str, first: int, times: int) -> None:
+        self._numbers = count(1)
+        self._bad = range(first, first + times)
+        works.clock.sleep = self.pause  # type: ignore[method-assign]
+        setattr(works.runs, when, self)
+
+    async def __call__(self, step) -> None:
+        if next(self._numbers) in self._bad:
+            raise StoreUnavailable("away")
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("first", range(1, STEPS + 1))
+async def test_a_turn_goes_on_when_the_store_is_back_and_each_step_is_stored_once(when: str, first: int, times: int):
+    tool = echo()
+    works = Works(call("echo", {}, "a"), say("done"), tools=[tool])
+    Away(works, when, first, times)
+    turns, session = works.process(), await works.open()
+    run = await works.turn(turns, session)
+    assert run.status is RunStatus.COMPLETED
+    plain = Works(call("echo", {}, "a"), say("done"), tools=[echo()])
+    other = await plain.open()
+    await plain.turn(plain.process(), other)
+    assert [(row.role, row.content) for row in await works.rows(session)] == [
+        (row.role, row.content) for row in await plain.rows(other)
+    ]
+    log = await works.log(session)
+    assert [(event.seq, event.type) for event in log] == [(event.seq, event.type) for event in await plain.log(other)]
+    assert len([event for event in log if event.type in TERMINAL_EVENTS]) == 1
+    assert (len(tool.requests), len(works.provider.requests)) == (1, 2)
+
+
+async def test_a_run_that_was_left_goes_on_at_once_when_the_store_is_back_and_nobody_has_died(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("app.turns.writing.PATIENCE_S", 0)
+    works = Works(say("never stored"), say("stored"))
+    Away(works, "before", 1, 1)
+    turns, session = works.process(), await works.open()
+    run, _ = await turns.post(session, posted(), False, None)
+    while turns.live_runs:
+        await asyncio.sleep(0)
+    await turns._recover()
+    assert (await turns.wait(session.id, run.id)).status is RunStatus.COMPLETED
+    assert works.state.room(session.id).deaths[run.id][1] == 0
