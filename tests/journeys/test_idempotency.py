@@ -4,7 +4,7 @@ import asyncio
 
 from tests.double.control import Double
 from tests.double.steps import Hold, say
-from tests.journeys.house import STREAM, House
+from tests.journeys.house import STREAM, Build, House
 from tests.journeys.sse import Reader
 
 
@@ -116,3 +116,35 @@ async def test_a_session_is_opened_once_per_key(house: House):
     assert first[0] == 201
     assert await opened("b") == (409, "idempotency_mismatch")
     assert len((await house.get("/v1/sessions"))["data"]) == 1
+
+
+async def test_a_key_of_another_tenant_is_another_key(build: Build, double: Double):
+    house = await build(double=double, api_keys="a:key-of-tenant-a-0123456789,b:key-of-tenant-b-0123456789")
+    ids = set()
+    for key in ("key-of-tenant-a-0123456789", "key-of-tenant-b-0123456789"):
+        headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "k1"}
+        ids.add((await house.http.post("/v1/sessions", json={}, headers=headers)).json()["id"])
+    assert len(ids) == 2
+
+
+async def test_after_a_day_a_key_is_free_again(house: House, double: Double):
+    double.script(say("one"), say("two"))
+    session = await house.open()
+    first = (await house.post(session, "go", key="k1", wait=True)).json()
+    async with house.services.database.connection() as connection:
+        await connection.execute("update idempotency set created_at = created_at - interval '24 hours 1 second'")
+    other = (await house.post(session, "something else", key="k1", wait=True)).json()
+    assert (first["text"], other["text"]) == ("one", "two")
+
+
+async def test_an_import_is_made_once_per_key(house: House):
+    async def opened(text: str) -> tuple[int, str]:
+        body = {"messages": [{"role": "user", "content": text}]}
+        answer = await house.http.post("/v1/sessions", json=body, headers={"Idempotency-Key": "k1"})
+        return answer.status_code, answer.json().get("id", answer.json().get("code"))
+
+    first = await opened("a")
+    assert first[0] == 201
+    assert await opened("a") == first
+    assert await opened("b") == (409, "idempotency_mismatch")
+    assert len(await house.messages(f"/v1/sessions/{first[1]}")) == 1

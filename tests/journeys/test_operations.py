@@ -99,6 +99,19 @@ async def test_a_schema_that_is_behind_is_not_ready(tmp_path: Path, cluster: Tes
     assert (posted.status_code, f"{document['code']}: {document['detail']}") == (503, BEHIND)
 
 
+async def test_a_schema_that_is_ahead_is_one_to_work_on(build: Build):
+    house = await build()
+    async with house.services.database.connection() as connection:
+        await connection.execute("update alembic_version set version_num = 'of_a_later_release'")
+        for table in ("sessions", "session_heads", "messages", "tool_calls", "runs", "events", "idempotency"):
+            await connection.execute(f"alter table {table} add column later text, add column told text default 'x'")
+    assert (await house.get("/readyz"))["status"] == "ok"
+    session = await house.open()
+    assert (await house.turn(session, "list the files in /workspace"))["status"] == "completed"
+    assert (await house.post(session, "once more", key="k1", wait=True)).status_code == 200
+    assert len(await house.messages(session)) >= 4
+
+
 async def test_files_that_cannot_be_written_are_not_ready(build: Build, tmp_path: Path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "files").write_text("a file where a folder should be")
