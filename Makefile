@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 STAMP := .venv/ready-$(shell { pwd; cat pyproject.toml requirements.lock; } | cksum | tr ' ' -)
 TESTS ?= tests
 
-.PHONY: setup run test walls bench wheel lock clean
+.PHONY: setup run test walls bench wheel lock audit clean
 
 setup: $(STAMP)
 	@:
@@ -41,6 +41,10 @@ lock: $(STAMP)
 	"$$new/bin/python" -m pip --disable-pip-version-check -qq install '.[dev]'; \
 	{ grep '^#' requirements.lock; "$$new/bin/python" -m pip freeze --exclude hango; } > build/requirements.lock; \
 	mv build/requirements.lock requirements.lock; rm -rf build
+
+# Known vulnerabilities of what the lock pins; skipped with a notice where no service can be asked.
+audit: $(STAMP)
+	@exec $(BIN)/python .ci/audit.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -5,12 +5,12 @@ out, so that no text can end its part early or look like the code's own line abo
 """
 
 from app.context.markers import sentinel
+from app.context.tags import escaped
 from app.context.wording import WORDINGS, Wording
 from app.conversation.messages import Message, text_block
 from app.conversation.records import Cut, Ledger
 
 _TAGS = ("conversation_record", "summary", "index", "full_text")
-_BEFORE_A_NAME = "/ \t\r\n\f\v"
 
 
 def render_head(ledger: Ledger, session_id: str) -> Message | None:
@@ -43,9 +43,4 @@ def _archive(wording: Wording, cut: Cut, summary: Cut | None) -> str:
 
 
 def _safe(text: str, mark: str) -> str:
-    first, *rest = text.replace(mark, "(marker)").split("<")
-    return first + "".join(("&lt;" if _names_a_tag(part) else "<") + part for part in rest)
-
-
-def _names_a_tag(part: str) -> bool:
-    return part.lstrip(_BEFORE_A_NAME)[:32].lower().startswith(_TAGS)
+    return escaped(text.replace(mark, "(marker)"), _TAGS)

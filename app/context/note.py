@@ -6,9 +6,11 @@ A note is a user row that only the agent sees. Its tag tells it from a request.
 import json
 from hashlib import blake2b
 
+from app.context.tags import escaped
 from app.conversation.messages import Block, Content, text_block, text_of
 
-OPENING, CLOSING = "<context_note>", "</context_note>"
+NAME = "context_note"
+OPENING, CLOSING = f"<{NAME}>", f"</{NAME}>"
 _INTRODUCTION = (
     "This comes from the system, not from the user, and asks for nothing. A part of the system prompt has changed; from"
     " now on it reads:"
@@ -38,7 +40,7 @@ def note(sent: Content, now: Content) -> Block:
     changed = "\n".join([_GONE, *(gone or [_NOTHING]), _COME, *(come or [_NOTHING])])
     shorter = (gone or come) and len(changed) < len(whole)
     told = f"{_CHANGED}\n\n{changed}" if shorter else f"{_INTRODUCTION}\n\n{whole}"
-    return text_block(f"{OPENING}\n{told.replace(CLOSING, '&lt;/context_note>')}\n{CLOSING}")
+    return text_block(f"{OPENING}\n{escaped(told, (NAME,))}\n{CLOSING}")
 
 
 def _text(blocks: Content) -> str:

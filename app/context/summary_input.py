@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 from app.context.blocks import THINKING
 from app.context.media_text import block_text, result_text, without_data_urls
+from app.context.tags import escaped
 from app.conversation.messages import Block, StoredMessage, is_blank, tool_results, tool_uses
 
 Estimate = Callable[[str], int]
 
 _TAGS = ("conversation", "summary", "message", "call", "result", "batch", "memory")
-_BEFORE_A_NAME = "/ \t\r\n\f\v"
 _NOTE_CHARS = 60
 
 
@@ -115,12 +115,7 @@ def _attribute(value: object) -> str:
 
 def quoted(text: str) -> str:
     """Text in which none of our tags can begin or end."""
-    first, *rest = text.split("<")
-    return first + "".join(("&lt;" if _names_a_tag(part) else "<") + part for part in rest)
-
-
-def _names_a_tag(part: str) -> bool:
-    return part.lstrip(_BEFORE_A_NAME)[:32].lower().startswith(_TAGS)
+    return escaped(text, _TAGS)
 
 
 def shortened(text: str, limit: int) -> str:
