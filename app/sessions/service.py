@@ -1,5 +1,6 @@
 """What a client asks of its sessions, apart from their turns."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -96,9 +97,11 @@ class Sessions:
         profile = effective_profile(self.profiles, session)
         settings, memo = session.settings, ledger.memo
         budget = make_budget(profile, settings.max_tokens, settings.thinking, memo.learned_window)
-        parts = self._parts(session, ledger, rows)
+        # Thousands of rows take a tenth of a second: the streams of others do not wait for it.
+        parts = await asyncio.to_thread(self._parts, session, ledger, rows)
+        added = await asyncio.to_thread(self._added, session, ledger, rows)
         estimated = sum(parts.values())
-        whole = measure(memo, estimated, self._added(session, ledger, rows), budget.window).tokens
+        whole = measure(memo, estimated, added, budget.window).tokens
         breakdown = {name: round(tokens * whole / max(1, estimated)) for name, tokens in parts.items()}
         last = session.last_input_tokens
         return gauge(profile.model, budget, last, whole, breakdown, session.compactions, memo.epochs)
@@ -128,9 +131,9 @@ class Sessions:
         """What the model would be sent now, and which record shaped what."""
         session = await self.store.get(tenant, session_id)
         ledger, rows = await self._ledger(session_id)
-        messages = apply(ledger, rows, session_id)
-        points = self._breakpoints(session, ledger, messages)
-        return View(messages, provenance(ledger, rows, session_id), points)
+        messages = await asyncio.to_thread(apply, ledger, rows, session_id)
+        sources = await asyncio.to_thread(provenance, ledger, rows, session_id)
+        return View(messages, sources, self._breakpoints(session, ledger, messages))
 
     def _breakpoints(self, session: Session, ledger: Ledger, messages: tuple[Message, ...]) -> Sequence[Breakpoint]:
         if not (self.caches and effective_profile(self.profiles, session).prompt_caching):

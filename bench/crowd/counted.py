@@ -1,6 +1,8 @@
 """`hango serve`, which also tells what it holds: `GET /counts`."""
 
 import asyncio
+import ctypes
+import gc
 from typing import Any
 
 from fastapi import FastAPI
@@ -10,9 +12,15 @@ from app import main as wiring
 
 
 def add_counts(app: FastAPI) -> None:
-    """`readers`: subscriptions to sessions. `tasks`: of the event loop, this request's own among them."""
+    """`readers`: subscriptions to sessions. `tasks`: of the event loop, this request's own among them.
 
-    async def counts() -> dict[str, int]:
+    `trim`: gives what is free back to the system before, so that memory tells what is held and not what was once.
+    """
+
+    async def counts(trim: bool = False) -> dict[str, int]:
+        if trim:
+            gc.collect()
+            ctypes.CDLL(None).malloc_trim(0)
         services: Any = app.state.services
         turns = services.turns
         return {

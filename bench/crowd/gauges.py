@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from bench.crowd.clients import ask
 from bench.processes import Process
 
-# The allocator keeps some of what it has had: a round that repeats the one before may end this much higher.
+# Free pieces lie between held ones: a round that repeats the one before may end this much higher.
 TOLERANCE_MB, TOLERANCE = 8, 0.05
 RETURN_S = 45  # a connection whose client takes nothing is cut after 30
 
@@ -37,8 +37,9 @@ class Gauges:
     process: Process
     activity: Callable[[], int]
 
-    async def held(self) -> Held:
-        counts = await ask(f"{self.process.url}/counts")
+    async def held(self, trim: bool = False) -> Held:
+        """`trim`: without memory that is free; only the GNU allocator can tell it apart."""
+        counts = await ask(f"{self.process.url}/counts{'?trim=true' * trim}")
         return Held(self.process.rss_mb(), self.process.descriptors(), await asyncio.to_thread(self.activity), **counts)
 
     async def at_rest(self) -> Held:
@@ -50,7 +51,7 @@ class Gauges:
             before, held = held, await self.held()
             if held.rests() and held.descriptors == before.descriptors and held.tasks == before.tasks:
                 break
-        return held
+        return await self.held(trim=True)
 
     async def peak(self, work: Awaitable[None]) -> Held:
         """The most of each figure while the work goes on, looked at twice a second."""

@@ -4,7 +4,7 @@ import os
 import resource
 from collections.abc import Sequence
 
-from bench.crowd import returns
+from bench.crowd import latency, returns, takeover
 
 DESCRIPTORS = 4096
 
@@ -14,6 +14,10 @@ def load(words: Sequence[str]) -> None:
     print(f"\n== many clients at once == load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     _allow_descriptors()
     fine = returns.measure_all([name for name in returns.CROWDS if not words or name in words])
+    if not words or "latency" in words:
+        latency.main()
+    if not words or "takeover" in words:
+        takeover.main()
     if not fine:
         raise SystemExit(1)
 
