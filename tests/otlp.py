@@ -26,12 +26,13 @@ class Span:
 
 @dataclass
 class Receiver:
-    """Figures of metrics are cumulative: the newest message tells all."""
+    """Figures of metrics are cumulative: the newest message tells all. `units`: kind and unit by name."""
 
     url: str
     spans: list[Span] = field(default_factory=list)
     resources: list[dict[str, Any]] = field(default_factory=list)
     metrics: dict[str, list[tuple[dict[str, Any], float]]] = field(default_factory=dict)
+    units: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def take(self, message: Any) -> None:
         if isinstance(message, ExportTraceServiceRequest):
@@ -41,7 +42,9 @@ class Receiver:
         else:
             for part in message.resource_metrics:
                 self.resources.append(_values(part.resource.attributes))
-                self.metrics.update({m.name: _points(m) for scope in part.scope_metrics for m in scope.metrics})
+                metrics = [metric for scope in part.scope_metrics for metric in scope.metrics]
+                self.metrics.update({metric.name: _points(metric) for metric in metrics})
+                self.units.update({metric.name: (metric.WhichOneof("data"), metric.unit) for metric in metrics})
 
     def total(self, name: str, **labels: str) -> float:
         """The sum over all points that have these attributes (`__` for `.`)."""

@@ -13,6 +13,24 @@ from tests.journeys.long_sessions import lines
 from tests.otlp import Receiver, Span, run_receiver
 from tests.serving import process, run
 
+UNITS = {
+    "gen_ai.client.token.usage": ("histogram", "{token}"),
+    "hango.context.input_tokens": ("histogram", "{token}"),
+    "hango.cache.read_ratio": ("histogram", "1"),
+    "hango.context.compactions": ("sum", "{compaction}"),
+    "hango.context.evicted_messages": ("histogram", "{message}"),
+    "hango.context.tool_args_truncated": ("sum", "{call}"),
+    "hango.context.epochs": ("sum", "{epoch}"),
+    "hango.context.overflow_retries": ("sum", "{retry}"),
+    "hango.turns": ("sum", "{turn}"),
+    "hango.event_loop.delay": ("gauge", "s"),
+    "hango.runs.live": ("gauge", "{run}"),
+    "hango.runs.queued": ("gauge", "{run}"),
+    "hango.streams.open": ("gauge", "{stream}"),
+    "hango.db.connections": ("gauge", "{connection}"),
+}
+# Milliseconds; the gauges of a server that has stopped are not told.
+OFTEN = {"OTEL_METRIC_EXPORT_INTERVAL": "100"}
 WROTE = "execute_tool write_file"
 COMPACTED = "gen_ai.conversation.compacted"
 
@@ -79,7 +97,7 @@ async def test_a_turn_can_be_followed_from_its_trace_and_back(environment: dict[
 
 async def test_what_is_sent_adds_up_to_what_the_api_tells(environment: dict[str, str]):
     with run_receiver() as receiver:
-        told = await served(environment, receiver, OTEL_SERVICE_NAME="our-hango", HANGO_METRICS="off")
+        told = await served(environment, receiver, **OFTEN, OTEL_SERVICE_NAME="our-hango", HANGO_METRICS="off")
     assert {"main", "summarize"} <= set(told["usage"])
     for purpose, usage in told["usage"].items():
         total = {"gen_ai.client.token.usage": usage["input"] + usage["cache_read"] + usage["cache_write"]}
@@ -93,6 +111,7 @@ async def test_what_is_sent_adds_up_to_what_the_api_tells(environment: dict[str,
     assert receiver.total("hango.context.evicted_messages") == told["outcome"]["messages_evicted"]
     assert receiver.total("hango.turns", hango__turn__status="completed") == len(told["runs"])
     assert json.loads(told["page"])["code"] == "not_found"
+    assert {name: unit for name, unit in receiver.units.items() if name.startswith(("hango", "gen_ai"))} == UNITS
     for resource in receiver.resources:
         assert resource["service.name"] == "our-hango"
         assert resource["service.instance.id"]

@@ -107,6 +107,40 @@ async def test_a_client_that_leaves_in_mid_stream_leaves_no_trace_in_the_turns_s
     assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
 
 
+async def test_what_a_turn_does_after_its_client_left_belongs_to_it_to_the_end(
+    spans: InMemorySpanExporter, build: Build, double: Double, caplog: pytest.LogCaptureFixture
+):
+    hold = Hold()
+    house = await build(double=double)
+    double.script(Reply([call("t1", "list_files", {"path": "/"})], at={0: hold}), HttpError(400, "no"))
+    session = await house.open()
+    with caplog.at_level(logging.DEBUG):
+        waiting = asyncio.create_task(house.post(session, wait=True))
+        await hold.reached.wait()
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        hold.release()
+        turn = await ended(spans, "invoke_agent")
+    assert (turn.attributes["hango.turn.status"], turn.attributes["error.type"]) == ("failed", "provider_rejected")
+    assert turn.status.status_code is StatusCode.ERROR
+    [tool] = named(spans, "execute_tool list_files")
+    children = [*named(spans, f"chat {MODEL}"), tool]
+    assert [child.status.status_code for child in children] == [StatusCode.UNSET, StatusCode.ERROR, StatusCode.UNSET]
+    assert {child.parent.span_id for child in children} == {turn.context.span_id}
+    assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
+    [run] = (await house.get(f"{session}/turns"))["data"]
+    assert run["trace_id"] == f"{turn.context.trace_id:032x}"
+
+
+async def test_a_clients_own_trace_goes_on_in_the_turn(spans: InMemorySpanExporter, house: House, double: Double):
+    double.script(say("done"))
+    session, trace_id = await house.open(), "0af7651916cd43dd8448eb211c80319c"
+    house.http.headers["traceparent"] = f"00-{trace_id}-b7ad6b7169203331-01"
+    run = await house.turn(session)
+    turn = await ended(spans, "invoke_agent")
+    assert run["trace_id"] == trace_id == f"{turn.context.trace_id:032x}"
+
+
 async def test_outcomes_are_told_by_status_and_code(spans: InMemorySpanExporter, build: Build, double: Double):
     house = await build(double=double)
     double.script(HttpError(400, "no"), Reply([call("t1", "read_file", {"path": "/workspace/none"})]), say("done"))

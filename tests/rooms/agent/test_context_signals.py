@@ -104,7 +104,7 @@ async def test_every_compaction_is_an_event_of_its_turn_with_all_numbers(spans, 
     assert line.session == room.session.id
 
 
-async def test_a_compaction_by_hand_is_told_in_its_own_run_and_by_the_next_call(spans):
+async def test_a_compaction_by_hand_is_told_in_its_own_run_and_by_the_next_call(spans, reader):
     room = await talked()
     spans.clear()
     await room.turns.compact(room.session, "", None)
@@ -113,6 +113,10 @@ async def test_a_compaction_by_hand_is_told_in_its_own_run_and_by_the_next_call(
     turn, *_ = named(spans, "invoke_agent")
     [event] = [event for event in turn.events if event.name == COMPACTED]
     assert event.attributes["hango.compaction.reason"] == "manual"
+    manual = {"hango.compaction.reason": "manual"}
+    [counted] = [p for p in points(reader, "hango.context.compactions") if dict(p.attributes) == manual]
+    [evicted] = [p for p in points(reader, "hango.context.evicted_messages") if dict(p.attributes) == manual]
+    assert (counted.value, evicted.sum) == (1, event.attributes["hango.messages.evicted"])
     first, second = (span for span in named(spans, "chat double-1") if span.attributes["hango.call.purpose"] == "main")
     assert first.attributes[COMPACTED] is True
     assert COMPACTED not in second.attributes
