@@ -105,6 +105,8 @@ def age(text: str) -> timedelta:
 
 def prune(policy: Policy) -> int:
     settings = config.load()
+    if _is_unmade(settings):
+        raise StartupError(f"There is no database yet in {settings.data_dir}: nothing to remove.")
     configure(settings.log_level, settings.log_format)
     with _database(settings) as (url, _):
         done = asyncio.run(_prune(settings, url, policy))
@@ -130,8 +132,7 @@ async def _prune(settings: Settings, url: str, policy: Policy) -> Pruned:
 def doctor() -> int:
     """Changes nothing in the database, and makes none; starts an embedded one that is there for a moment."""
     settings = config.load()
-    unmade = not settings.database_url and not (settings.data_dir / "postgres").exists()
-    if unmade:
+    if unmade := _is_unmade(settings):
         fault = first_start_fault(settings.data_dir)
         problems = [fault] if fault else []
     else:
@@ -157,6 +158,11 @@ def new_key(tenant: str) -> int:
         return 2
     print(f"key (for the client, shown once): {key}\nentry (for HANGO_API_KEYS):        {entry}")
     return 0
+
+
+def _is_unmade(settings: Settings) -> bool:
+    """Whether the embedded database would have to be made first."""
+    return not settings.database_url and not (settings.data_dir / "postgres").exists()
 
 
 @contextmanager

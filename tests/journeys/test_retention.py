@@ -130,6 +130,13 @@ async def test_unused_sessions_go_with_their_files_only_when_asked(
     assert len(await house.messages(used)) == 2
 
 
+async def test_where_there_is_no_database_none_is_made_to_be_pruned(tmp_path: Path):
+    status, out, err = await run({"HANGO_DATA_DIR": str(tmp_path / "none")}, "prune", "--events-older-than", "30d")
+    assert (status, out) == (2, "")
+    assert err == f"hango: There is no database yet in {tmp_path / 'none'}: nothing to remove.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("bad", ["30", "d", "-1d", "1.5d", "30 d", "999999d", "٣d"])
 async def test_an_age_without_a_clear_unit_is_refused(environment: dict[str, str], bad: str):
     status, out, err = await run(environment, "prune", f"--events-older-than={bad}")
