@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from app.conversation.api_key import ApiKey, parse_keys
 from app.conversation.model_profile import MIN_WINDOW, TABLE, ModelProfile, family, merge, resolve
 from app.conversation.presets import HANGO, PRESETS
+from app.conversation.virtual_path import MAX_WORKSPACE_FILE_BYTES
 from app.errors import StartupError
 
 PREFIX = "HANGO_"
@@ -67,6 +68,8 @@ class Settings(BaseModel):
     max_model_calls_per_turn: int = Field(default=1000, ge=1)
     max_parallel_tools: int = Field(default=8, ge=1)
     max_body_bytes: int = Field(default=33_554_432, ge=1024)
+    max_file_bytes: int = Field(default=MAX_WORKSPACE_FILE_BYTES, ge=1, le=MAX_WORKSPACE_FILE_BYTES)
+    max_workspace_bytes: int | None = Field(default=None, ge=1)
     max_sessions_per_tenant: int | None = Field(default=None, ge=1)
     max_live_runs_per_tenant: int | None = Field(default=None, ge=1)
     max_turns_per_minute: int | None = Field(default=None, ge=1)

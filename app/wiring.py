@@ -8,6 +8,7 @@ from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Session
 from app.conversation.usage import Usage
 from app.errors import HangoError
+from app.filesystem.limited import LimitedFiles
 from app.filesystem.local import LocalFiles
 from app.filesystem.memory import MemoryFiles
 from app.filesystem.notes_file import NotesFile
@@ -113,7 +114,8 @@ def make_context_settings(settings: Settings) -> ContextSettings:
 
 
 def make_files(settings: Settings) -> FileBackend:
-    return LocalFiles(settings.data_dir / "files") if settings.files_backend == "local" else MemoryFiles()
+    files = LocalFiles(settings.data_dir / "files") if settings.files_backend == "local" else MemoryFiles()
+    return LimitedFiles(files, settings.max_file_bytes, settings.max_workspace_bytes)
 
 
 async def faults(settings: Settings, database_url: str) -> list[str]:

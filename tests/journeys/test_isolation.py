@@ -15,7 +15,7 @@ from tests.journeys.house import STREAM, Build, House, client
 KEYS = {"api_keys": "red:red-key-1,blue:blue-key"}
 NOBODY = {"session_id": "ses_" + "0" * 32, "run_id": "run_" + "0" * 32}
 # What belongs to no session: asked below by name, or the same for everybody.
-SHARED = {"GET /v1/sessions", "POST /v1/sessions", "GET /v1/models", "GET /livez", "GET /readyz"}
+SHARED = {"GET /v1/sessions", "POST /v1/sessions", "GET /v1/models", "GET /livez", "GET /readyz", "GET /metrics"}
 BODIES = {
     "PATCH /v1/sessions/{session_id}": {"title": "mine"},
     "POST /v1/sessions/{session_id}/turns": {"content": "hi"},
@@ -107,7 +107,8 @@ async def test_lists_hold_the_tenants_own_things_only(two: Two):
     cursor = (await two.red.get("/v1/sessions", limit=1))["next"]
     page = await two.blue.get("/v1/sessions", **({"after": cursor} if cursor else {}))
     assert two.ids["session_id"] not in str(page)
-    assert two.ids["session_id"] not in (await two.blue.http.get("/v1/models")).text
+    for path in ("/v1/models", "/metrics", "/readyz"):
+        assert two.ids["session_id"] not in (await two.blue.http.get(path)).text
 
 
 async def test_the_same_key_of_two_tenants_makes_two_sessions(two: Two):

@@ -63,3 +63,20 @@ async def test_sessions_are_limited_and_deleting_one_makes_room(build: Build):
     assert (again.status_code, again.json()["id"]) == (201, first.json()["id"])
     assert (await house.http.delete(second)).status_code == 204
     await house.open()
+
+
+async def test_an_agent_is_told_that_its_file_is_too_large(build: Build, double: Double):
+    sizes = (8, 9, 11, 1)
+    writes = [
+        call(f"t{n}", "write_file", {"path": f"/workspace/{n}", "content": "x" * size}) for n, size in enumerate(sizes)
+    ]
+    double.script(Reply(writes), say("I see"))
+    house = await build(double=double, max_file_bytes=10, max_workspace_bytes=17)
+    session = await house.open()
+    await house.turn(session)
+    rows = await house.messages(session)
+    told = [block["content"] for row in rows for block in row["content"] if "tool_use_id" in block]
+    assert told[2] == "A file has at most 10 bytes; this one would have 11."
+    assert any("at most 17 bytes together" in answer for answer in told)
+    kept = [file["size"] for file in (await house.get(f"{session}/files"))["data"] if "/workspace" in file["path"]]
+    assert 9 <= sum(kept) <= 17
