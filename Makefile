@@ -1,6 +1,7 @@
 # make run     serve on 127.0.0.1:8000            make bench   compare with the bare SDK
 # make test    every wall and every test          make wheel   build dist/hango-*.whl
 # make setup   the environment alone              make lock    remake requirements.lock
+# make soak    the fuzzers with many new examples, and the tests that run for minutes; about ten minutes
 # PYTHON=python3.12 chooses the interpreter. Every path here is relative: the folder's own path may hold spaces.
 
 SHELL := /bin/sh
@@ -12,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 STAMP := .venv/ready-$(shell { pwd; cat pyproject.toml requirements.lock; } | cksum | tr ' ' -)
 TESTS ?= tests
 
-.PHONY: setup run test walls bench wheel lock audit clean
+.PHONY: setup run test soak walls bench wheel lock audit clean
 
 setup: $(STAMP)
 	@:
@@ -22,6 +23,10 @@ run: $(STAMP)
 
 test: walls
 	@$(BIN)/python -m pytest -n 2 $(TESTS)
+
+# A failing example is printed with what repeats it. A hang is given longer than in `make test`.
+soak: $(STAMP)
+	@EXAMPLES=soak $(BIN)/python -m pytest -n 2 -m "soak or fuzz" -o faulthandler_timeout=900 $(TESTS)
 
 walls: $(STAMP)
 	@$(BIN)/ruff check .

@@ -16,7 +16,7 @@ from tests.postgres import TestCluster, start_test_cluster
 # The same examples on every machine and in every run; a shared core may be slow, so no example has a deadline.
 # `make soak` asks for many and new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100, database=None)
-settings.register_profile("soak", deadline=None, max_examples=1500, database=None, print_blob=True)
+settings.register_profile("soak", deadline=None, max_examples=1000, database=None, print_blob=True)
 settings.load_profile(os.environ.get("EXAMPLES", "fixed"))
 
 # Neither the developer's own settings nor a proxy stands between a test and the server it started.
