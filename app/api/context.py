@@ -29,8 +29,8 @@ PICTURE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
 }
-# One or two a turn: the picture is of the newest thousands of turns.
-NEWEST_EVENTS = 5_000
+# Two or three a turn: the picture is of the newest thousands of turns.
+NEWEST_EVENTS = 10_000
 
 PREFIX = "/v1/sessions/{session_id}"
 router = APIRouter(prefix=PREFIX, tags=["context"], dependencies=[Bearer], responses=PROBLEMS, route_class=DoorRoute)
@@ -47,7 +47,7 @@ async def show_gauge(session: Opened, services: Context) -> Response:
     """The gauge as a picture: the ring of `fill`, and each turn's input tokens with the marks and compactions."""
     gauge = await services.sessions.context(session.tenant, session.id)
     events = await services.events.newest(session.id, TOLD_BY, NEWEST_EVENTS)
-    picture = gauge_svg(gauge, bars_of(events, MOST_BARS), whole=len(events) < NEWEST_EVENTS)
+    picture = gauge_svg(gauge, bars_of(events, MOST_BARS))
     return Response(picture, headers=PICTURE_HEADERS, media_type=SVG)
 
 

@@ -27,8 +27,8 @@ text{font:13px system-ui,sans-serif;fill:var(--text)}.faint{fill:var(--faint)}.b
 """
 
 
-def gauge_svg(gauge: Gauge, bars: Sequence[Bar], whole: bool) -> str:
-    """`whole`: the bars begin with the session's first run. At most some 20,000 characters."""
+def gauge_svg(gauge: Gauge, bars: Sequence[Bar]) -> str:
+    """Under 40,000 characters with MOST_BARS bars."""
     parts = (
         f'<svg {SIZE} role="img" aria-labelledby="title desc">',
         f'<title id="title">Context gauge: {_percent(gauge)} %</title>',
@@ -36,7 +36,7 @@ def gauge_svg(gauge: Gauge, bars: Sequence[Bar], whole: bool) -> str:
         f"<style>{STYLE}</style>",
         f'<rect class="ground" width="{WIDTH}" height="{HEIGHT}" rx="8"/>',
         *_ring(gauge),
-        *_chart(gauge, bars, whole),
+        *_chart(gauge, bars),
         "</svg>",
     )
     return "\n".join(parts)
@@ -55,8 +55,12 @@ def _description(gauge: Gauge, bars: Sequence[Bar]) -> str:
     return (
         f"{_tokens(gauge):,} of {gauge.context_window_tokens:,} tokens of {gauge.model}, level {gauge.level};"
         f" warm at {gauge.warm_tokens:,}, trigger at {gauge.trigger_tokens:,};"
-        f" {bars[-1].last if bars else 0:,} turns shown, {gauge.compactions:,} compactions."
+        f" {_turns(bars)}; {gauge.compactions:,} compactions."
     )
+
+
+def _turns(bars: Sequence[Bar]) -> str:
+    return f"turns {bars[0].first:,} to {bars[-1].last:,}" if bars else "no turn yet"
 
 
 def _ring(gauge: Gauge) -> Iterator[str]:
@@ -73,7 +77,7 @@ def _ring(gauge: Gauge) -> Iterator[str]:
     yield _text(RING_X, 222, f"{_tokens(gauge):,} of {gauge.context_window_tokens:,}", "faint", "middle")
 
 
-def _chart(gauge: Gauge, bars: Sequence[Bar], whole: bool) -> Iterator[str]:
+def _chart(gauge: Gauge, bars: Sequence[Bar]) -> Iterator[str]:
     top = HEADROOM * max(gauge.context_window_tokens, *(bar.input_tokens for bar in bars), 1)
     compactions = f"{gauge.compactions:,} compaction{'' if gauge.compactions == 1 else 's'}"
     yield _text(LEFT, 26, "Input tokens by turn", "", "start")
@@ -84,7 +88,7 @@ def _chart(gauge: Gauge, bars: Sequence[Bar], whole: bool) -> Iterator[str]:
     yield from _mark(trigger, trigger, f"trigger {gauge.trigger_tokens:,}")
     yield from _mark(warm, max(warm, trigger + 16), f"warm {gauge.warm_tokens:,}")
     yield f'<path class="track" d="M{LEFT} {BOTTOM}.5H{RIGHT}"/>'
-    yield from _axis(bars, whole)
+    yield from _axis(bars)
 
 
 def _mark(y: float, label_y: float, label: str) -> Iterator[str]:
@@ -114,14 +118,13 @@ def _column(gauge: Gauge, bar: Bar, x: float, width: float, top: float) -> Itera
         yield f'<path class="cut" d="M{middle - 5:.1f} 38h10l-5 9z"><title>{told}</title></path>'
 
 
-def _axis(bars: Sequence[Bar], whole: bool) -> Iterator[str]:
+def _axis(bars: Sequence[Bar]) -> Iterator[str]:
     if not bars:
         yield _text((LEFT + RIGHT) / 2, 176, "no turn yet", "faint", "middle")
-    elif whole:
-        yield _text(LEFT, 222, f"{bars[0].first}", "faint", "start")
-        yield _text(RIGHT, 222, f"{bars[-1].last:,} turn{'' if bars[-1].last == 1 else 's'}", "faint", "end")
-    else:
-        yield _text(RIGHT, 222, f"the newest {bars[-1].last:,} turns", "faint", "end")
+        return
+    yield _text(LEFT, 222, f"turn {bars[0].first:,}", "faint", "start")
+    if bars[-1].last > bars[0].first:
+        yield _text(RIGHT, 222, f"turn {bars[-1].last:,}", "faint", "end")
 
 
 def _y(tokens: int, top: float) -> float:

@@ -65,7 +65,7 @@ def _begin_at_zero() -> None:
     telemetry.tool_args_truncated.add(0)
     for counter, name, values in (
         (telemetry.compactions, telemetry.COMPACTION_REASON, Reason),
-        (telemetry.epochs, telemetry.EPOCH_CAUSE, set(Cause) - UNCOUNTED),
+        (telemetry.epochs, telemetry.EPOCH_CAUSE, [cause for cause in Cause if cause not in UNCOUNTED]),
         (telemetry.overflow_retries, telemetry.OVERFLOW_STEP, (Cause.OVERFLOW, Cause.TRUNCATE)),
         (telemetry.turns, telemetry.TURN_STATUS, TERMINAL),
     ):

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from xml.etree import ElementTree
 
-import pytest
-
 from app.api.gauge_svg import MOST_BARS, gauge_svg
 from app.context.gauge import Gauge
 from app.context.history import Bar
@@ -28,8 +26,8 @@ BARS = (Bar(1, 1, 50_000, 0), Bar(2, 2, 130_000, 0), Bar(3, 3, 171_000, 1), Bar(
 NS = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(gauge: Gauge = GAUGE, bars: tuple[Bar, ...] = BARS, whole: bool = True) -> ElementTree.Element:
-    return ElementTree.fromstring(gauge_svg(gauge, bars, whole))
+def drawn(gauge: Gauge = GAUGE, bars: tuple[Bar, ...] = BARS) -> ElementTree.Element:
+    return ElementTree.fromstring(gauge_svg(gauge, bars))
 
 
 def texts(picture: ElementTree.Element) -> list[str]:
@@ -44,9 +42,11 @@ def test_it_says_in_words_what_it_shows():
     picture = drawn()
     assert (picture.get("role"), picture.get("aria-labelledby")) == ("img", "title desc")
     assert picture.find(f"{NS}title").text == "Context gauge: 19 %"
-    for words in ("38,000 of 200,000 tokens of claude-sonnet-4-6", "level ok", "4 turns", "1 compactions"):
+    for words in ("38,000 of 200,000 tokens of claude-sonnet-4-6", "level ok", "turns 1 to 4", "1 compactions"):
         assert words in picture.find(f"{NS}desc").text
-    assert {"19 %", "ok", "38,000 of 200,000", "trigger 170,000", "warm 120,000", "4 turns"} <= set(texts(picture))
+    assert {"19 %", "ok", "38,000 of 200,000", "trigger 170,000", "warm 120,000", "turn 1", "turn 4"} <= set(
+        texts(picture)
+    )
 
 
 def test_bars_are_as_high_as_their_tokens_and_coloured_by_level():
@@ -81,16 +81,17 @@ def test_marks_that_coincide_keep_their_labels_apart():
     assert abs(places[0] - places[1]) >= 14
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_thousands_of_turns_stay_small(whole):
+def test_thousands_of_turns_stay_small():
     bars = tuple(Bar(40 * n + 1, 40 * n + 40, 199_999, 3) for n in range(MOST_BARS))
-    picture = gauge_svg(GAUGE, bars, whole)
-    assert len(picture) < 40_000
-    assert ("the newest 4,800 turns" in picture) is not whole
+    assert len(gauge_svg(GAUGE, bars)) < 40_000
+
+
+def test_turns_keep_their_numbers_where_the_first_ones_are_gone():
+    assert {"turn 57", "turn 80"} <= set(texts(drawn(bars=(Bar(57, 79, 5_000, 0), Bar(80, 80, 6_000, 0)))))
 
 
 def test_nothing_is_run_fetched_or_broken_out_of():
-    picture = gauge_svg(replace(GAUGE, model="</desc><script>alert(1)</script>&"), BARS, True)
+    picture = gauge_svg(replace(GAUGE, model="</desc><script>alert(1)</script>&"), BARS)
     root = ElementTree.fromstring(picture)
     kinds = {element.tag.removeprefix(NS) for element in root.iter()}
     assert kinds == {"svg", "title", "desc", "style", "rect", "circle", "path", "text"}
