@@ -71,6 +71,18 @@ class Process:
                 await self._grown.wait()
         return found
 
+    async def tell(self, line: str) -> None:
+        """On its standard input; also while it is stopped."""
+        assert self.child.stdin is not None
+        self.child.stdin.write(f"{line}\n".encode())
+        await self.child.stdin.drain()
+
+    def freeze(self) -> None:
+        self.child.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.child.send_signal(signal.SIGCONT)
+
     async def kill(self) -> None:
         """As kill -9 does."""
         self.child.kill()
@@ -104,7 +116,7 @@ async def spawn(environment: dict[str, str], module: str, *arguments: str) -> as
         *(sys.executable, "-m", module, *arguments),
         cwd=ROOT,
         env={**clean, "HANGO_PORT": "0", **environment},
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

@@ -33,7 +33,7 @@ async def run_loop(turn: Turn) -> str:
 async def _run(turn: Turn, pairs: PairWriter) -> str:
     progress = _progress(turn)
     while True:
-        if _wants_model(turn.log.rows):
+        if wants_model(turn.log.rows):
             await pairs.advance()
             await _model_step(turn, progress)
         answer = turn.log.rows[-1]
@@ -63,7 +63,7 @@ def _stopped_early(answer: StoredMessage) -> bool:
     return answer.stop_reason != "tool_use" and bool(tool_uses(answer.content))
 
 
-def _wants_model(rows: Sequence[StoredMessage]) -> bool:
+def wants_model(rows: Sequence[StoredMessage]) -> bool:
     return rows[-1].role == "user" or paused(rows)
 
 

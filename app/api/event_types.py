@@ -28,7 +28,7 @@ class WithMessage(BaseModel):
 
 
 class Discarded(BaseModel):
-    message_id: str
+    message_id: str | None
     reason: str
 
 

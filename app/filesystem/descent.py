@@ -4,6 +4,7 @@ import fcntl
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -16,6 +17,8 @@ from app.ports import FileEnd, FileInfo
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a planted FIFO must not hang.
 FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+# An append takes milliseconds. Who holds a file for longer was stopped in the middle of one, and may never go on.
+LOCK_WAIT_S, LOCK_RETRY_S = 2.0, 0.02
 
 
 @contextmanager
@@ -112,11 +115,10 @@ def _refuse_special(folder: int, name: str) -> None:
 
 
 def append(folder: int, name: str, data: bytes, area: Area, expected_size: int | None) -> None:
-    """Adds `data` at the end, whole or not at all. Raises BodyTooLarge, Conflict, and PathRefused for a workspace file
-    that has a second name: it may be outside."""
+    """Adds `data` at the end, whole or not at all. Raises BodyTooLarge, Conflict, PathRefused for a workspace file that
+    has a second name (it may be outside), and OSError (EAGAIN) when another process does not let the file go."""
     with opened(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
-        # Of two appenders the second waits, so that undoing a half append never cuts another's.
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor)
         before = os.fstat(descriptor).st_size
         if expected_size not in (None, before):
             raise Conflict(CHANGED)
@@ -130,6 +132,18 @@ def append(folder: int, name: str, data: bytes, area: Area, expected_size: int |
             os.ftruncate(descriptor, before)
             raise
     os.fsync(folder)
+
+
+def _lock(descriptor: int) -> None:
+    """Of two appenders the second waits, so that undoing a half append never cuts another's."""
+    give_up = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= give_up:
+                raise
+        time.sleep(LOCK_RETRY_S)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

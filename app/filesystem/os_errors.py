@@ -27,6 +27,7 @@ _UNAVAILABLE = {
     errno.EFBIG: "The system does not allow a session file of this size.",
     errno.EROFS: "The disk of the session files is read-only.",
     errno.EACCES: "The server is not permitted to use the folder of the session files.",
+    errno.EAGAIN: "Another process is writing this session file and does not let it go.",
     errno.EPERM: "The server is not permitted to use the folder of the session files.",
 }
 

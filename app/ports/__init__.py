@@ -212,10 +212,12 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """Answer to a heartbeat: runs whose lease is gone, and runs that were asked to stop."""
+    """Answer to a heartbeat: runs whose lease is gone, and runs that were asked to stop. `busy`: somebody held the head
+    of another one, so that its lease is as it was."""
 
     lost: frozenset[str]
     cancelled: frozenset[str]
+    busy: bool
 
 
 class RunStore(Protocol):
@@ -243,7 +245,10 @@ class RunStore(Protocol):
         ...
 
     async def take_over(self, owner: str, plan: Plan) -> Taken | None:
-        """Takes one running run whose lease has expired (database time), with the plan's step; None without one."""
+        """Takes one running run whose lease has expired (database time), with the plan's step; None without one.
+
+        A run that cannot be taken, since its plan raises, is logged and left alone for a lease: others come first.
+        """
         ...
 
     async def write(self, lease: Lease, step: Step) -> Written:
@@ -258,6 +263,10 @@ class RunStore(Protocol):
         ...
 
     async def renew(self, leases: Sequence[Lease]) -> Renewal: ...
+
+    async def cancelled(self, leases: Sequence[Lease]) -> frozenset[str]:
+        """The runs among them that were asked to stop; cheaper than a renewal."""
+        ...
 
     async def release(self, leases: Sequence[Lease]) -> None:
         """Lets go of runs at shutdown: takeover may happen at once, and it is not counted as a death."""
@@ -276,7 +285,7 @@ class RunStore(Protocol):
         ...
 
     async def queued_sessions(self) -> Sequence[str]:
-        """Sessions that have a queued run and none running or waiting."""
+        """Sessions that have a queued run and none running or waiting; those that somebody is writing are left out."""
         ...
 
     async def count_queued(self) -> int:

@@ -96,14 +96,19 @@ async def start(
     return await _write_plan(connection, Lease(session_id, row["id"], generation, owner), row, 0, plan)
 
 
-async def take_over(connection: asyncpg.Connection, owner: str, lease_s: float, plan: Plan) -> Taken | None:
-    """Inside a transaction."""
+async def lock_expired(connection: asyncpg.Connection, owner: str, lease_s: float) -> tuple[Lease | None, bool]:
+    """Inside a transaction: the longest expired run gets a new lease; and whether its owner died."""
     head = await connection.fetchrow(_LOCK_EXPIRED, owner, lease_s)
     if head is None:
-        return None
+        return None, False
     session_id, run_id, generation, died = head
-    [row] = await connection.fetch(_COUNT_DEATH, run_id, int(died))
-    return await _write_plan(connection, Lease(session_id, run_id, generation, owner), row, row["deaths"], plan)
+    return Lease(session_id, run_id, generation, owner), died
+
+
+async def take_over(connection: asyncpg.Connection, lease: Lease, died: bool, plan: Plan) -> Taken:
+    """Inside the same transaction."""
+    [row] = await connection.fetch(_COUNT_DEATH, lease.run_id, int(died))
+    return await _write_plan(connection, lease, row, row["deaths"], plan)
 
 
 async def _write_plan(

@@ -1,5 +1,6 @@
 """Runs: accepted, owned, written step by step, closed. One short transaction each."""
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from app.conversation.events import StoredEvent
@@ -13,11 +14,17 @@ from app.storage.repeated_steps import write_again
 from app.storage.rows import RUN_COLUMNS, run_of
 from app.storage.steps import write_step
 
+log = logging.getLogger(__name__)
+
 _LIST = f"select {RUN_COLUMNS} from runs where session_id = $1 and turn > $2 order by turn limit $3"
+# A head that a process was stopped with in its hand would keep the others' sweep waiting.
 _QUEUED = """
-    select session_id from runs q where status = 'queued' and not exists (
-        select from runs where session_id = q.session_id and status in ('running', 'waiting')
-    ) group by session_id order by min(created_at)
+    select h.session_id from session_heads h join (
+        select session_id, min(created_at) as first from runs q where status = 'queued' and not exists (
+            select from runs where session_id = q.session_id and status in ('running', 'waiting')
+        ) group by session_id
+    ) as ready using (session_id)
+    order by first for update of h skip locked
 """
 _COUNT_QUEUED = "select count(*) from runs where status = 'queued'"
 _LIVE = """
@@ -47,8 +54,17 @@ class PostgresRuns:
             return await ownership.start(connection, session_id, owner, self._lease_s, plan)
 
     async def take_over(self, owner: str, plan: Plan) -> Taken | None:
-        async with self._pool.transaction() as connection:
-            return await ownership.take_over(connection, owner, self._lease_s, plan)
+        while True:
+            async with self._pool.transaction() as connection:
+                lease, died = await ownership.lock_expired(connection, owner, self._lease_s)
+                if lease is None:
+                    return None
+                try:
+                    async with connection.transaction():
+                        return await ownership.take_over(connection, lease, died, plan)
+                except Exception:
+                    # Its new lease is committed, so the next one is tried; a lost connection raises again.
+                    log.exception("a run cannot be taken over", extra={"run": lease.run_id})
 
     async def write(self, lease: Lease, step: Step) -> Written:
         async with self._pool.connection() as connection:
@@ -61,6 +77,10 @@ class PostgresRuns:
     async def renew(self, leases_: Sequence[Lease]) -> Renewal:
         async with self._pool.connection() as connection:
             return await leases.renew(connection, leases_, self._lease_s)
+
+    async def cancelled(self, leases_: Sequence[Lease]) -> frozenset[str]:
+        async with self._pool.connection() as connection:
+            return await leases.cancelled(connection, leases_)
 
     async def release(self, leases_: Sequence[Lease]) -> None:
         async with self._pool.connection() as connection:

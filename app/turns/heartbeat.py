@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
@@ -16,6 +17,8 @@ OpenStore = Callable[[], AbstractAsyncContextManager[RunStore]]
 
 # A stop waits this long for a beat that is under way.
 STOP_S = 1.0
+# Between two looks for runs that another process was asked to stop: a cancel is promised within a second.
+LISTEN_S = 0.3
 
 
 class Heartbeat:
@@ -32,6 +35,7 @@ class Heartbeat:
         self._leases = leases
         self._heard = heard
         self._period_s = period_s
+        self._listen_s = min(LISTEN_S, period_s / 4)
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lease-heartbeat", daemon=True)
@@ -56,9 +60,17 @@ class Heartbeat:
 
     async def _beat(self) -> None:
         async with self._open_store() as store:
+            due = time.monotonic()
             while not self._stop.is_set():
                 if leases := self._leases():
+                    renews = time.monotonic() >= due
                     async with asyncio.timeout(self._period_s):
-                        renewal = await store.renew(leases)
+                        renewal = await (store.renew(leases) if renews else _listen(store, leases))
+                    if renews and not renewal.busy:
+                        due = time.monotonic() + self._period_s
                     self._loop.call_soon_threadsafe(self._heard, leases, renewal)
-                await asyncio.to_thread(self._stop.wait, self._period_s)
+                await asyncio.to_thread(self._stop.wait, self._listen_s)
+
+
+async def _listen(store: RunStore, leases: Sequence[Lease]) -> Renewal:
+    return Renewal(frozenset(), await store.cancelled(leases), busy=False)

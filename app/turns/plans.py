@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from app.agent.loop import wants_model
 from app.agent.results import answer_open, completed_event, failed
 from app.conversation.events import EventType, NewEvent
 from app.conversation.run import CallState, Closing, NewMessage, Run, RunStatus, Step, ToolCall
@@ -48,7 +49,8 @@ def take_over(beginning: Beginning, tools: Registry, ids: IdSource) -> Step:
     started = [call for call in beginning.calls if call.state is CallState.STARTED]
     repeated = tuple(replace(call, state=CallState.PENDING) for call in started if _safe(call, tools))
     unknown = tuple(failed(call, UNKNOWN) for call in started if not _safe(call, tools))
-    return Step(changes=(*repeated, *unknown), events=tuple(completed_event(call) for call in unknown))
+    events = (*_forgotten(beginning), *(completed_event(call) for call in unknown))
+    return Step(changes=(*repeated, *unknown), events=events)
 
 
 def abandon(beginning: Beginning, status: RunStatus, reason: str, ids: IdSource) -> Step:
@@ -58,9 +60,16 @@ def abandon(beginning: Beginning, status: RunStatus, reason: str, ids: IdSource)
     return Step(
         messages=results,
         changes=answered,
-        events=(*(completed_event(call) for call in answered), terminal_event(status)),
+        events=(*_forgotten(beginning), *(completed_event(call) for call in answered), terminal_event(status)),
         closing=Closing(status, last_input_tokens=last_input, compactions=beginning.run.state.get("compactions", 0)),
     )
+
+
+def _forgotten(beginning: Beginning) -> tuple[NewEvent, ...]:
+    """An answer that was being written is lost with its owner, who alone knew its id and what readers saw of it."""
+    if beginning.run.kind == "compact" or not wants_model(beginning.tail):
+        return ()
+    return (NewEvent(EventType.MESSAGE_DISCARDED, {"message_id": None, "reason": "lease_lost"}),)
 
 
 def _why(reason: str) -> Callable[[ToolCall], str]:

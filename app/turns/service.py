@@ -193,7 +193,7 @@ class Turns:
         while await self._runner.sweep():
             pass
         for session_id in await self.runs.queued_sessions():
-            await self._runner.kick(session_id)
+            await self._survive(self._runner.kick(session_id))
 
     async def _poll(self) -> None:
         while True:

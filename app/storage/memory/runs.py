@@ -1,5 +1,6 @@
 """Runs in memory: the same fences, numbers and order of turns."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -11,6 +12,8 @@ from app.errors import LeaseLost, NotFound, SessionBusy, SessionClosed
 from app.ports import Admit, Beginning, Plan, Renewal, Taken
 from app.storage.memory.state import MemoryState, Room
 from app.storage.memory.steps import apply, beginning_calls, kept, prepare, stored
+
+log = logging.getLogger(__name__)
 
 _PROGRESS = {EventType.MESSAGE_USER, EventType.MESSAGE_ASSISTANT, EventType.TOOL_COMPLETED}
 
@@ -76,7 +79,12 @@ class MemoryRuns:
             step = max((e.seq for e in room.events if e.run_id == run.id and e.type in _PROGRESS), default=0)
             before, count = room.deaths.get(run.id, (0, 0))
             deaths = (count if step == before else 0) + (not room.released)
-            taken = self._own(room, run, owner, deaths, plan)
+            try:
+                taken = self._own(room, run, owner, deaths, plan)
+            except Exception:
+                log.exception("a run cannot be taken over", extra={"run": run.id})
+                room.lease_until, room.released = now + self._lease, False
+                continue
             room.deaths[run.id] = (step, deaths)
             return taken
         return None
@@ -113,7 +121,11 @@ class MemoryRuns:
         for room in held.values():
             room.lease_until = self._state.clock.now() + self._lease
         asked = {lease.run_id for lease, room in rooms.items() if room and room.runs[lease.run_id].cancel_requested}
-        return Renewal(frozenset(lease.run_id for lease in rooms if lease not in held), frozenset(asked))
+        return Renewal(frozenset(lease.run_id for lease in rooms if lease not in held), frozenset(asked), busy=False)
+
+    async def cancelled(self, leases: Sequence[Lease]) -> frozenset[str]:
+        runs = [self._state.rooms[lease.session_id].runs[lease.run_id] for lease in leases]
+        return frozenset(run.id for run in runs if run.cancel_requested)
 
     async def release(self, leases: Sequence[Lease]) -> None:
         for lease in leases:

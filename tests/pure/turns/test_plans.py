@@ -127,9 +127,24 @@ def test_a_takeover_that_ends_the_run_answers_every_call_and_says_so_once(fields
 
 def test_a_run_that_ends_without_open_calls_appends_nothing():
     step = plans.take_over(beginning(tail=TAIL[:1], deaths=2), TOOLS, CountedIds())
-    assert (step.messages, step.changes, kinds(step)) == ((), (), [EventType.TURN_INTERRUPTED])
+    assert (step.messages, step.changes) == ((), ())
+    assert kinds(step) == [EventType.MESSAGE_DISCARDED, EventType.TURN_INTERRUPTED]
     assert step.closing is not None
     assert step.closing.last_input_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("tail", "kind", "told"),
+    [
+        (TAIL[:1], "turn", True),
+        (TAIL, "turn", False),
+        ((TAIL[0], replace(TAIL[1], content=(text_block("wait"),), stop_reason="pause_turn")), "turn", True),
+        (TAIL[:1], "compact", False),
+    ],
+)
+def test_readers_are_told_to_forget_an_answer_that_was_being_written(tail, kind, told):
+    step = plans.take_over(beginning(tail=tail, deaths=1, kind=kind), TOOLS, CountedIds())
+    assert [event.data for event in step.events] == [{"message_id": None, "reason": "lease_lost"}] * told
 
 
 def test_a_run_that_is_given_up_counts_the_compactions_it_had_made():

@@ -7,6 +7,7 @@ import pytest
 from app.conversation.run import Step
 from app.conversation.usage import Purpose, Usage
 from app.errors import LeaseLost, StoreUnavailable
+from app.ports import Renewal
 from app.storage import migrate
 from app.storage.engine import Pool
 from tests.rooms.storage.stores import asks, ends, says
@@ -54,6 +55,21 @@ async def test_a_stale_owner_that_waited_for_the_head_is_refused(postgres, pool)
         await write
     assert len(await postgres.transcript.load(session)) == 1
     assert await postgres.events.heads([session]) == {session: 3}
+
+
+async def test_a_head_that_somebody_holds_costs_no_other_lease_and_keeps_no_sweep_waiting(postgres, pool):
+    session, other, queued = [await postgres.open() for _ in range(3)]
+    leases = [await postgres.running(one) for one in (session, other)]
+    await postgres.accept(queued)
+    async with pool.transaction() as connection:
+        await connection.execute("update session_heads set lease_until = clock_timestamp() - interval '1 hour'")
+    async with pool.transaction() as connection, asyncio.timeout(5):
+        await connection.execute("select from session_heads where session_id = any($1) for update", [session, queued])
+        assert await postgres.runs.renew(leases) == Renewal(frozenset(), frozenset(), busy=True)
+        assert await postgres.runs.take_over("second", postgres.plan) is None
+        assert await postgres.runs.queued_sessions() == []
+    assert await postgres.runs.queued_sessions() == [queued]
+    assert not (await postgres.runs.renew(leases)).busy
 
 
 async def test_a_cancelled_writer_leaves_nothing_behind(postgres, pool):

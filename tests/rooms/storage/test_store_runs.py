@@ -182,6 +182,23 @@ async def test_of_two_that_take_over_one_gets_the_run(store):
     assert len([taken for taken in found if taken]) == 1
 
 
+async def test_a_run_that_cannot_be_taken_over_does_not_keep_the_others_waiting(store):
+    bad, good = [(await store.running(await store.open())).session_id for _ in range(2)]
+    await store.age(bad, 2)
+    await store.age(good, 1)
+
+    def plan(beginning):
+        if beginning.session.id == bad:
+            raise ValueError("a bug")
+        return Step()
+
+    taken = await store.runs.take_over("second", plan)
+    assert taken.lease.session_id == good
+    assert await store.runs.take_over("second", plan) is None
+    await store.age(bad, 1)
+    assert (await store.runs.take_over("second", store.plan)).lease.session_id == bad
+
+
 async def test_deaths_count_at_one_step_and_begin_anew_after_progress(store):
     session = await store.open()
     await store.running(session)
@@ -256,7 +273,8 @@ async def test_a_heartbeat_hears_what_is_lost_and_who_is_asked_to_stop(store):
     await store.runs.request_cancel(asked.session_id, asked.run_id)
     renewal = await store.runs.renew([kept, lost, asked])
     assert renewal.lost == {lost.run_id}
-    assert renewal.cancelled == {asked.run_id}
+    assert renewal.cancelled == await store.runs.cancelled([kept, lost, asked]) == {asked.run_id}
+    assert not renewal.busy
 
 
 async def test_cancelling_a_queued_run_ends_it(store):

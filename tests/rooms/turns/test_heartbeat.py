@@ -18,10 +18,10 @@ PERIOD_S = 0.01
 
 
 class Store:
-    """Only renews. `fails` holds errors to raise first; `hangs` makes it never answer."""
+    """`fails` holds errors to raise first; `hangs` makes it never answer; `busy` is what a renewal says."""
 
-    def __init__(self, *fails: Exception, hangs: bool = False) -> None:
-        self.fails, self.hangs = list(fails), hangs
+    def __init__(self, *fails: Exception, hangs: bool = False, busy: bool = False) -> None:
+        self.fails, self.hangs, self.busy = list(fails), hangs, busy
         self.opened, self.closed = 0, 0
         self.beats: list[tuple[str, Sequence[Lease]]] = []
         self.renewed = threading.Semaphore(0)
@@ -41,15 +41,18 @@ class Store:
             raise self.fails.pop(0)
         while self.hangs:
             await asyncio.sleep(PERIOD_S / 10)
-        return Renewal(frozenset({"run_1"}), frozenset())
+        return Renewal(frozenset({"run_1"}), frozenset(), self.busy)
+
+    async def cancelled(self, leases: Sequence[Lease]) -> frozenset[str]:
+        return frozenset({"run_2"})
 
     async def beaten(self, times: int) -> None:
         for _ in range(times):
             assert await asyncio.to_thread(self.renewed.acquire, timeout=5)
 
 
-def heartbeat(store: Store, heard: list, leases: Sequence[Lease] = (LEASE,)) -> Heartbeat:
-    beat = Heartbeat(store.open, lambda: leases, lambda *told: heard.append(told), PERIOD_S)
+def heartbeat(store: Store, heard: list, leases: Sequence[Lease] = (LEASE,), period_s: float = PERIOD_S) -> Heartbeat:
+    beat = Heartbeat(store.open, lambda: leases, lambda *told: heard.append(told), period_s)
     beat.start()
     return beat
 
@@ -64,7 +67,7 @@ async def test_what_it_hears_is_told_in_the_event_loop_with_the_leases_it_asked_
     beat = heartbeat(store, heard)
     await store.beaten(3)
     await stop(beat)
-    assert heard[0] == ((LEASE,), Renewal(frozenset({"run_1"}), frozenset()))
+    assert heard[0] == ((LEASE,), Renewal(frozenset({"run_1"}), frozenset(), busy=False))
     assert {name for name, _ in store.beats} == {"lease-heartbeat"}
     assert (store.opened, store.closed) == (1, 1)
 
@@ -110,6 +113,24 @@ async def test_a_database_that_hangs_is_given_up_and_asked_again():
     assert store.opened >= 2
 
 
+async def test_a_cancel_is_heard_long_before_the_next_renewal():
+    store, heard = Store(), []
+    beat = heartbeat(store, heard, period_s=60)
+    async with asyncio.timeout(5):
+        while len(heard) < 2:
+            await asyncio.sleep(0)
+    await stop(beat)
+    assert heard[1] == ((LEASE,), Renewal(frozenset(), frozenset({"run_2"}), busy=False))
+    assert len(store.beats) == 1
+
+
+async def test_a_lease_whose_head_somebody_held_is_renewed_soon():
+    store = Store(busy=True)
+    beat = heartbeat(store, [], period_s=60)
+    await store.beaten(2)
+    await stop(beat)
+
+
 async def test_without_a_lease_nothing_is_asked():
     store = Store()
     beat = heartbeat(store, [], leases=())
@@ -126,7 +147,7 @@ async def test_a_stop_does_not_wait_for_a_database_that_hangs():
         async def renew(self, leases: Sequence[Lease]) -> Renewal:
             self.renewed.release()
             released.wait()
-            return Renewal(frozenset(), frozenset())
+            return Renewal(frozenset(), frozenset(), busy=False)
 
     store = Stuck()
     beat = heartbeat(store, [])

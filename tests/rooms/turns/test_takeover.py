@@ -9,7 +9,7 @@ import pytest
 from app.agent.turn import Limits
 from app.conversation.events import TERMINAL_EVENTS, EventType
 from app.conversation.messages import tool_results
-from app.conversation.run import CallState, RunStatus
+from app.conversation.run import CallState, NewRun, RunStatus
 from app.errors import StoreUnavailable
 from app.providers.scripted import ScriptedProvider, call, calls, say, use
 from app.turns import plans
@@ -319,6 +319,24 @@ async def test_a_store_that_stays_away_leaves_no_half_state_and_the_turn_goes_on
     log = await works.log(session)
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
     assert kinds(log).count(EventType.TURN_COMPLETED) == 2
+
+
+async def test_a_queued_run_that_cannot_be_started_does_not_keep_the_others_waiting():
+    works = Works(say("done"))
+    turns, bad, good = works.process(), await works.open(), await works.open()
+    new = [NewRun(works.ids.new("run"), session.id, posted(), session.model) for session in (bad, good)]
+    for run in new:
+        await works.runs.accept(run, False, None)
+    start = works.runs.start
+
+    async def fails(session_id, *rest):
+        if session_id == bad.id:
+            raise ValueError("a bug")
+        return await start(session_id, *rest)
+
+    works.runs.start = fails
+    await turns._recover()
+    assert (await turns.wait(good.id, new[1].id)).status is RunStatus.COMPLETED
 
 
 async def test_a_run_left_for_takeover_shows_no_text_to_those_who_join():

@@ -1,0 +1,99 @@
+"""What a held session does: a turn of two steps, with three calls at once and a compaction, or a compaction by hand.
+
+The model's answers depend on what it is asked alone, so any call may come again.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from tests.double.exchange import Exchange
+from tests.double.steps import Reply, call, say, text
+from tests.double.transcript import extract
+from tests.journeys.house import House
+from tests.journeys.long_sessions import lines, prose
+
+Json = dict[str, Any]
+
+WINDOW = 16_384
+IMPORTED = prose(10)
+WORK, QUEUED, NEXT = "Do the work.", "And then?", "What now?"
+TOOLS = ("send", "look", "note")
+LONG = lines(77, 15_000)
+CALLS = [call(f"t{number}", name, {}) for number, name in enumerate(TOOLS)]
+UNKNOWN = "the outcome is unknown"
+
+# Every place of the turn, in the order it comes to them.
+TURN = (
+    "accept:before", "accept:after", "start:before", "start:in", "start:after",
+    "model:before", "model:mid", "model:after", "assistant:before", "assistant:after",
+    "started:before", "started:after", "started:after#2", "send:before", "send:after", "look:before", "look:after",
+    "note:after", "done:before", "done:after", "done:before#2", "done:after#2", "done:after#3",
+    "results:before", "results:after",
+    "summary:before", "summary:mid", "summary:after", "append:before", "append:half", "append:after",
+    "epoch:before", "epoch:after", "model:before#2", "model:mid#2", "model:after#2",
+    "assistant:before#2", "assistant:after#2", "closing:before", "closing:in", "closing:after",
+)  # fmt: skip
+COMPACTION = (
+    "accept:before", "accept:after", "start:before", "start:in", "start:after",
+    "summary:before", "summary:mid", "summary:after", "append:before", "append:half", "append:after",
+    "epoch:before", "epoch:after", "closing:before", "closing:in", "closing:after",
+)  # fmt: skip
+# A second turn waits behind these.
+BEHIND = {"send:after", "model:mid", "results:after", "closing:before"}
+
+
+def answer(exchange: Exchange) -> Reply:
+    if exchange.purpose == "summarize":
+        return extract(exchange)
+    newest = exchange.body["messages"][-1]["content"]
+    if any(block["type"] == "tool_result" for block in newest):
+        return say("It is done.")
+    if any(block.get("text") == WORK for block in newest):
+        return Reply((text(LONG), *CALLS))
+    return say("Nothing.")
+
+
+@dataclass(slots=True)
+class Held:
+    """One session and the point it is held at. `sent`: the request that brings it there."""
+
+    kind: str
+    point: str
+    session: str = ""
+    bodies: list[Json] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return self.session.rpartition("/")[2]
+
+    @property
+    def stop(self) -> str:
+        """Where its gate holds it: inside the closing write it is the database that does."""
+        return "closing:before" if self.point == "closing:in" else self.point
+
+    @property
+    def queues(self) -> bool:
+        return self.kind == "turn" and self.point in BEHIND
+
+    async def open(self, house: House) -> None:
+        self.session = await house.open(messages=IMPORTED, context={"context_window_tokens": WINDOW})
+
+    async def begin(self, house: House) -> httpx.Response:
+        """The same request each time; its key makes it one run."""
+        if self.kind == "turn":
+            return await house.post(self.session, WORK, wait=True, key="begin", metadata={"hold": self.stop})
+        return await house.http.post(
+            f"{self.session}/compact", json={"instructions": self.stop}, headers={"Idempotency-Key": "begin"}
+        )
+
+    async def queue(self, house: House) -> None:
+        assert (await house.post(self.session, QUEUED, queue=True, key="queue")).status_code == 202
+
+    def said(self) -> list[tuple[str, list[str]]]:
+        """Role and texts of every row after the imported ones, results left out."""
+        work = [("user", [WORK]), ("assistant", [LONG]), ("user", []), ("assistant", ["It is done."])]
+        queued = [("user", [QUEUED]), ("assistant", ["Nothing."])]
+        following = [("user", [NEXT]), ("assistant", ["Nothing."])]
+        return [*(work if self.kind == "turn" else []), *(queued if self.queues else []), *following]
