@@ -210,7 +210,9 @@ class Works:
         run, profile = taken.beginning.run, profile_of(session, session.model)
         book, rows = await open_book(self.bench, run)
         journal = Journal(taken, rows, (), Writer(taken, self.runs, self.clock), Broadcast())
-        return Turn(session, run, profile, journal, self.bench, book, make_desk(self.bench, profile), True)
+        return Turn(
+            session, run, profile, journal, self.bench, book, make_desk(self.bench, profile), True, self.bench.tools
+        )
 
     async def turn(self, turns: Turns, session: Session, text: str = "go") -> Run:
         """A posted turn, to its end."""

@@ -55,5 +55,6 @@ async def foresee_compaction(bench: Workbench, session: Session, profile: ModelP
         ended_at=None,
     )
     book, rows = await open_book(bench, run)
-    turn = Turn(session, run, profile, _Reading(rows, session), bench, book, make_desk(bench, profile), True)
+    tools = await bench.tools_of(session)
+    turn = Turn(session, run, profile, _Reading(rows, session), bench, book, make_desk(bench, profile), True, tools)
     return await foresee(turn)

@@ -63,7 +63,7 @@ def _call(turn: Turn, ladder: Ladder, continues: bool, instructions: str) -> Cal
         capabilities=capabilities,
         budget=turn.budget,
         system=turn.session.system or turn.bench.base_system,
-        tools=turn.bench.tools.definitions,
+        tools=turn.tools.definitions,
         rows=turn.log.rows,
         ledger=ledger,
         draft=Draft(None, memo, forced),

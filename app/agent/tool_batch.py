@@ -82,7 +82,7 @@ def _asked_beside(turn: Turn, call: ToolCall) -> Literal["", "asked"]:
 async def _result(turn: Turn, request: ToolRequest) -> ToolResult:
     """In a task of its own, so that a tool which does not stop when it is told to can be left behind."""
     timeout = turn.bench.limits.tool_timeout_s
-    task = asyncio.create_task(turn.bench.tools.run(request))
+    task = asyncio.create_task(turn.tools.run(request))
     task.add_done_callback(_heard)
     try:
         in_time, _ = await asyncio.wait({task}, timeout=timeout)

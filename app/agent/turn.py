@@ -48,10 +48,15 @@ async def nothing_to_learn(model: str) -> None:
     del model
 
 
+ToolsOf = Callable[[Session], Awaitable[Registry]]
+"""All tools of a session: the server's own, and what this session has besides."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workbench:
     """What all runs of a server share. `tiers`: the stack has some; without them no mark begins an epoch.
 
+    `tools`: the server's own; `more_tools` None: no session has others.
     `unknown_models`: those that the log has named.
     """
 
@@ -71,6 +76,10 @@ class Workbench:
     volatile: Volatile = nothing_volatile
     unknown_models: set[str] = field(default_factory=set)
     learn: Learn = nothing_to_learn
+    more_tools: ToolsOf | None = None
+
+    async def tools_of(self, session: Session) -> Registry:
+        return self.tools if self.more_tools is None else await self.more_tools(session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,7 @@ class Turn:
     book: Book
     desk: Desk
     compaction: bool
+    tools: Registry
 
     @property
     def budget(self) -> Budget:

@@ -48,7 +48,8 @@ async def work_on(
     calls = await bench.transcript.calls(session.id, rows[-1].seq) if unanswered(rows) else ()
     journal = Journal(taken, rows, calls, Writer(taken, runs, bench.clock), broadcast)
     compaction = bench.tiers and bool(session.settings.context.get("compaction", bench.settings.compaction))
-    turn = Turn(session, run, profile, journal, bench, book, make_desk(bench, profile), compaction)
+    tools = await bench.tools_of(session)
+    turn = Turn(session, run, profile, journal, bench, book, make_desk(bench, profile), compaction, tools)
     try:
         with signals.turn_span(session, run) as span:
             book.trace_id = signals.trace_id_of(span) or book.trace_id
