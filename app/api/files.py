@@ -9,7 +9,7 @@ from starlette.responses import Response
 from app.api.answers import PROBLEMS, FileAnswer, Page
 from app.api.json_text import JsonResponse
 from app.api.render import file_json, page_json
-from app.api.requests import DEFAULT_LIMIT, After, Bearer, Context, Limit, Opened, limit_of, number
+from app.api.requests import DEFAULT_LIMIT, AfterNumber, Bearer, Context, Limit, Opened, limit_of, number
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/files", tags=["files"], dependencies=[Bearer], responses=PROBLEMS)
 
@@ -20,7 +20,9 @@ _TEXT = (".txt", ".md", ".json", ".csv", ".log")
 
 
 @router.get("", response_model=Page[FileAnswer])
-async def list_files(session: Opened, services: Context, after: After = None, limit: Limit = DEFAULT_LIMIT) -> Response:
+async def list_files(
+    session: Opened, services: Context, after: AfterNumber = None, limit: Limit = DEFAULT_LIMIT
+) -> Response:
     """By path, with what was put away in them and why."""
     start, size = number(after), limit_of(limit)
     files = await services.sessions.listed_files(session.tenant, session.id)
