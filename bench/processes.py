@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
-from urllib.error import URLError
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -57,7 +56,7 @@ def _wait(url: str, child: subprocess.Popen[bytes]) -> None:
     while time.perf_counter() < deadline and child.poll() is None:
         try:
             urllib.request.urlopen(url, timeout=1).close()
-        except URLError as error:
+        except OSError as error:
             if hasattr(error, "code"):
                 return
             time.sleep(0.005)
