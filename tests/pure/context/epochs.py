@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from app.conversation.messages import text_block
-from app.conversation.records import Cause, Cut, Epoch, Preamble, Reason, Shaping, Tier
+from app.conversation.records import Cause, Cut, Epoch, Fold, Part, Preamble, Reason, Shaping, Tier
 from app.conversation.request import ToolDefinition
 from app.conversation.usage import Usage
 
@@ -40,6 +40,18 @@ any_cut = st.builds(
     model=st.none() | words,
     usage=usages,
 )
+any_fold = st.builds(
+    Fold,
+    id=words,
+    tier=st.sampled_from(Tier),
+    shape=st.just(1),
+    parts=st.lists(st.builds(Part, whole, whole, words), max_size=3).map(tuple),
+    pinned_seqs=st.lists(whole, max_size=3).map(tuple),
+    path=words,
+    evicted=whole,
+    tokens_before=whole,
+    tokens_after=whole,
+)
 any_preamble = st.builds(
     Preamble,
     key=words,
@@ -51,7 +63,7 @@ any_epoch = st.builds(
     Epoch,
     id=words,
     cause=st.sampled_from(Cause),
-    records=st.lists(any_shaping | any_cut, max_size=4).map(tuple),
+    records=st.lists(any_shaping | any_cut | any_fold, max_size=4).map(tuple),
     preamble=st.none() | any_preamble,
     strip_thinking_to_seq=whole,
 )
@@ -64,6 +76,10 @@ def micro(number: int, first: int, last: int, tier: Tier = Tier.MICRO_COMPACTION
 def cut(number: int, kept_from: int, summary: str = "", pinned: tuple[int, ...] = ()) -> Cut:
     tier = Tier.SUMMARIZATION if summary else Tier.MECHANICAL_TRUNCATION
     return Cut(f"rec_c{number}", tier, 1, Reason.THRESHOLD, "run_1", 1, kept_from, pinned, summary=summary)
+
+
+def fold(number: int, first: int, last: int) -> Fold:
+    return Fold(f"rec_f{number}", Tier.MESSAGE_CAP, 1, (Part(first, last),), (), "/conversation_history/s.md", 1)
 
 
 def preamble(key: str) -> Preamble:
@@ -81,7 +97,7 @@ def careers(draw: st.DrawFn) -> list[tuple[str, Epoch]]:
     for _ in range(draw(st.integers(1, 12))):
         number, seq = next(numbers), seq + draw(st.integers(1, 20))
         run, pin = draw(st.sampled_from(((run, pin), (run + 1, seq))))
-        records: list[Shaping | Cut] = []
+        records: list[Shaping | Cut | Fold] = []
         if draw(st.booleans()):
             first = draw(st.integers(kept, seq))
             tier = draw(st.sampled_from((Tier.MICRO_COMPACTION, Tier.FIT, Tier.RESULT_OFFLOAD)))
@@ -89,6 +105,9 @@ def careers(draw: st.DrawFn) -> list[tuple[str, Epoch]]:
         if draw(st.booleans()):
             kept = draw(st.integers(kept, seq))
             records.append(cut(number, kept, draw(st.sampled_from(("", f"summary {number}"))), (pin,)))
+        if draw(st.booleans()):
+            first = draw(st.integers(kept, seq))
+            records.append(fold(number, first, draw(st.integers(first, seq))))
         strip = draw(st.sampled_from((strip, strip, seq)))
         shown = draw(st.sampled_from((None, preamble(f"key {number}"))))
         epoch = Epoch(f"rec_e{number}", draw(st.sampled_from(Cause)), tuple(records), shown, strip)

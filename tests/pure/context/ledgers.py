@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.context.cuts import legal_cuts
 from app.conversation.messages import Block, StoredMessage
-from app.conversation.records import Cut, Ledger, Reason, Shaping, Tier
+from app.conversation.records import Cut, Fold, Ledger, Part, Reason, Shaping, Tier
 from tests.pure.context.histories import histories
 
 SESSION = "8f14e45f-ceea-467f-a8f1-000000000001"
@@ -92,6 +92,23 @@ def own_text(row: StoredMessage) -> bool:
 
 
 @st.composite
+def folds(draw: st.DrawFn, rows: Sequence[StoredMessage], kept_from: int) -> tuple[Fold, ...]:
+    """None, or one or two over any legal stretch of the kept part; a later one may cover an earlier one."""
+    legal = [seq for seq in legal_cuts(rows) if seq >= kept_from]
+    made: list[Fold] = []
+    for number in range(draw(st.integers(0, 2)) if len(legal) > 1 else 0):
+        first, after = sorted(draw(st.sets(st.sampled_from(legal), min_size=2, max_size=2)))
+        part = Part(first, after - 1, draw(st.sampled_from(("", "- read it, fine"))))
+        torn = any(p.from_seq < first <= p.to_seq < part.to_seq for f in made for p in f.parts)
+        pinnable = [row.seq for row in rows if first <= row.seq < after and own_text(row)]
+        pins = tuple(draw(st.sets(st.sampled_from(pinnable), max_size=1))) if pinnable else ()
+        tier = draw(st.sampled_from((Tier.MESSAGE_CAP, Tier.TOOL_PAIR_SUMMARY)))
+        if not torn:
+            made.append(Fold(f"fold{number}", tier, 1, (part,), pins, "/conversation_history/s.md", 1))
+    return tuple(made)
+
+
+@st.composite
 def ledgers(draw: st.DrawFn, rows: Sequence[StoredMessage]) -> Ledger:
     """Any shapings, a legal cut or none, pins below it, thinking stripped up to anywhere."""
     legal = legal_cuts(rows)
@@ -103,6 +120,7 @@ def ledgers(draw: st.DrawFn, rows: Sequence[StoredMessage]) -> Ledger:
     cut = draw(st.sampled_from((None, summary, later)))
     return Ledger(
         shapings=draw(shapings(rows)),
+        folds=draw(folds(rows, kept_from if cut else 1)),
         summary=draw(st.sampled_from((summary, None))) if cut is later else cut,
         cut=cut,
         strip_thinking_to_seq=draw(st.integers(0, len(rows))),

@@ -132,8 +132,11 @@ def test_provenance_names_row_and_record_of_every_shaped_block(drawn: Drawn):
     changed = [
         (m, i) for m in range(start, len(view)) for i in range(len(view[m].content)) if _differ(view, plain, m, i)
     ]
-    assert changed == [(m, i) for m in range(start, len(view)) for i, _ in sources[m].shaped]
-    assert {r for s in sources[start:] for _, ids in s.shaped for r in ids} <= {s.id for s in ledger.shapings}
+    folds = {fold.id for fold in ledger.folds}
+    told = [(m, i, {*ids}) for m in range(start, len(view)) for i, ids in sources[m].shaped]
+    assert changed == [(m, i) for m, i, ids in told if not ids & folds]
+    assert all("Do not reproduce" in view[m].content[i]["text"] for m, i, ids in told if ids & folds)
+    assert {r for _, _, ids in told for r in ids} <= {s.id for s in ledger.shapings} | folds
 
 
 def _differ(left: Sequence[Message], right: Sequence[Message], message: int, index: int) -> bool:

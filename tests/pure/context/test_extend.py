@@ -15,7 +15,8 @@ def test_a_view_extended_row_by_row_is_the_view_rendered_at_once(
     drawn: tuple[list[StoredMessage], Ledger], data: st.DataObject
 ):
     rows, ledger = drawn
-    known = data.draw(st.integers(min(ledger.kept_from_seq, len(rows)), len(rows)))
+    folded = [part.to_seq + 1 for fold in ledger.folds for part in fold.parts]
+    known = data.draw(st.integers(min(max(ledger.kept_from_seq, *folded, 0), len(rows)), len(rows)))
     view = render(ledger, rows[:known], SESSION)
     for count in range(known, len(rows) + 1):
         view = extend(view, ledger, rows[:count], SESSION)

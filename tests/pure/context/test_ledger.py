@@ -80,7 +80,7 @@ def test_sources_are_the_epochs_of_which_something_is_in_force(career: list[tupl
         ledger = with_epoch(ledger, epoch, run_id)
     by_id = {epoch.id: epoch for _, epoch in career}
     active = [by_id[epoch_id] for _, epoch_id in ledger.sources]
-    in_force = {record.id for record in (*ledger.shapings, ledger.summary, ledger.cut) if record}
+    in_force = {record.id for record in (*ledger.shapings, *ledger.folds, ledger.summary, ledger.cut) if record}
     assert in_force <= {record.id for epoch in active for record in epoch.records}
     assert ledger.preamble is None or ledger.preamble in [epoch.preamble for epoch in active]
     assert ledger.strip_thinking_to_seq in [0, *(epoch.strip_thinking_to_seq for epoch in active)]
