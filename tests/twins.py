@@ -33,6 +33,7 @@ from app.turns import plans
 from app.turns.broadcast import Broadcast
 from app.turns.journal import Journal
 from app.turns.service import Turns
+from app.turns.work import ProfileOf
 from app.turns.writing import Writer
 
 LEASE_S = 15.0
@@ -190,10 +191,10 @@ class Works:
             settings=CONTEXT,
         )
 
-    def process(self, owner: str = "one", bench: Workbench | None = None) -> Turns:
+    def process(self, owner: str = "one", bench: Workbench | None = None, profiles: ProfileOf = profile_of) -> Turns:
         """A server process; its loops run once it is started."""
         estimator = HeuristicEstimator()
-        turns = Turns(bench or self.bench, self.runs, self.events, estimator, profile_of, owner, LEASE_S)
+        turns = Turns(bench or self.bench, self.runs, self.events, estimator, profiles, owner, LEASE_S)
         PROCESSES.append(turns)
         return turns
 

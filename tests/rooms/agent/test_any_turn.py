@@ -12,6 +12,8 @@ from app.context.rules import violation
 from app.context.view import render_view
 from app.conversation.events import TERMINAL_EVENTS, EventType
 from app.conversation.messages import text_block, tool_results, tool_uses
+from app.conversation.model_profile import MIN_VIEW_CAP, TABLE, ModelProfile, merge, resolve
+from app.conversation.presets import PRESETS
 from app.conversation.reply import BlockOpened, Delta, Reply, UsageSeen
 from app.conversation.run import Run, RunStatus
 from app.conversation.usage import Purpose, Usage
@@ -67,13 +69,19 @@ async def breaks(request: object) -> str:
 steps = st.one_of(replies(), replies(), failures())
 
 
-@given(script=st.lists(steps, max_size=6), cancel_at=st.integers(0, 12))
+@given(
+    script=st.lists(steps, max_size=6),
+    cancel_at=st.integers(0, 12),
+    preset=st.sampled_from(sorted(PRESETS)),
+    cap=st.sampled_from((0, MIN_VIEW_CAP)),
+)
 @settings(max_examples=150)
-def test_every_turn_ends_once_legally_and_the_next_is_accepted(script, cancel_at):
-    asyncio.run(play(script, cancel_at))
+def test_every_turn_ends_once_legally_and_the_next_is_accepted(script, cancel_at, preset, cap):
+    profile = merge(resolve("claude-sonnet-4-6", TABLE), {"max_view_messages": cap}, PRESETS[preset])
+    asyncio.run(play(script, cancel_at, profile))
 
 
-async def play(script: Sequence, cancel_at: int) -> None:
+async def play(script: Sequence, cancel_at: int, profile: ModelProfile) -> None:
     point = Points(cancel_at, asyncio.Event())
 
     async def held_echo(request) -> str:
@@ -82,7 +90,7 @@ async def play(script: Sequence, cancel_at: int) -> None:
 
     works = Works(tools=[FakeTool("echo", held_echo), FakeTool("breaks", breaks)], limits=LIMITS)
     works.provider._steps = (*(held(step, point) for step in script), *[say("done")] * 8)
-    turns, session = works.process(), await works.open()
+    turns, session = works.process(profiles=lambda session, model: profile), await works.open()
     run, _ = await turns.post(session, posted(), False, None)
     ended = asyncio.create_task(turns.wait(session.id, run.id))
     stopped = asyncio.create_task(point.reached.wait())
