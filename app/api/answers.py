@@ -97,6 +97,7 @@ class ContextAnswer(BaseModel):
     glyph: str
     breakdown: dict[str, int]
     epochs: int
+    preset: str
 
 
 class ShapedBlock(BaseModel):

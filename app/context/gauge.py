@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.context.budget import Budget
+from app.conversation.presets import HANGO
 
 Level = Literal["ok", "warm", "hot"]
 _GLYPHS = ((0.125, "○"), (0.375, "◔"), (0.625, "◑"), (0.875, "◕"))
@@ -27,6 +28,7 @@ class Gauge:
     breakdown: Mapping[str, int]
     compactions: int
     epochs: int
+    preset: str = HANGO.name
 
 
 def gauge(
@@ -37,6 +39,7 @@ def gauge(
     breakdown: Mapping[str, int],
     compactions: int = 0,
     epochs: int = 0,
+    preset: str = HANGO.name,
 ) -> Gauge:
     """Fill, level and glyph are of the last request's number where there is one, else of the estimate."""
     tokens = last_input_tokens or estimated
@@ -55,6 +58,7 @@ def gauge(
         breakdown=breakdown,
         compactions=compactions,
         epochs=epochs,
+        preset=preset,
     )
 
 

@@ -104,7 +104,8 @@ class Sessions:
         whole = measure(memo, estimated, added, budget.window).tokens
         breakdown = {name: round(tokens * whole / max(1, estimated)) for name, tokens in parts.items()}
         last = session.last_input_tokens
-        return gauge(profile.model, budget, last, whole, breakdown, session.compactions, memo.epochs)
+        preset = profile.preset.name
+        return gauge(profile.model, budget, last, whole, breakdown, session.compactions, memo.epochs, preset)
 
     def _parts(self, session: Session, ledger: Ledger, rows: Sequence[StoredMessage]) -> dict[str, int]:
         """Estimates of what the next request consists of."""

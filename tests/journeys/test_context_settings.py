@@ -177,3 +177,35 @@ async def test_an_unknown_model_has_the_window_that_the_provider_tells(house: Ho
     gauge = await house.get(f"{session}/context")
     assert (gauge["max_input_tokens"], gauge["context_window_tokens"]) == (1_000_000, 200_000)
     assert told(await house.events(session), "context.warning") == []
+
+
+async def test_a_cap_on_messages_is_told_by_records_view_and_file(house: House, double: Double):
+    session = await open_long(house, 20, chars=300, max_view_messages=12)
+    [told_of] = await next_turn(house, double, session)
+    [record] = (await house.get(f"{session}/context/records"))["data"]
+    assert (told_of["tier"], told_of["record_id"]) == ("message_cap", record["id"])
+    [part] = record["parts"]
+    assert (part["from_seq"], part["text"], record["evicted"]) == (4, "", part["to_seq"] - 3)
+    view = (await house.get(f"{session}/context/view"))["messages"]
+    assert len(view) <= 12
+    marker = next(block for message in view for block in message["shaped"])
+    assert marker["record_ids"] == [record["id"]]
+    assert "file 0 line 0" in await offload_file(house, session)
+    assert "file 5 line 0" in await offload_file(house, session)
+    assert len(await house.messages(session)) == 2 * 20 + 4
+    assert double.of("main")[-1].body["messages"][-1]["role"] == "user"
+    assert (await house.get(f"{session}/context"))["compactions"] == 0
+
+
+async def test_a_preset_of_the_server_holds_until_a_session_chooses_another(build: Build, double: Double):
+    house = await build(double=double, context_preset="early-micro")
+    marks = []
+    for context in ({}, {"preset": "hango"}, {"preset": "hango", "micro_frac": 0.5}):
+        session = await open_long(house, 1, **context)
+        gauge = await house.get(f"{session}/context")
+        marks.append((gauge["preset"], gauge["warm_tokens"], gauge["trigger_tokens"]))
+    assert marks == [("early-micro", 19_200, 25_600), ("hango", 19_200, 27_200), ("hango", 16_000, 27_200)]
+    refused = await house.http.post("/v1/sessions", json={"context": {"preset": "goose"}})
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == "context.preset"
+    assert "must be one of early-micro, hango" in refused.json()["errors"][0]["rule"]

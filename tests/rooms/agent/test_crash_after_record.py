@@ -3,11 +3,12 @@
 import asyncio
 
 from app.conversation.run import Run, RunStatus
+from app.conversation.usage import Purpose
 from app.errors import ProviderFailure
-from app.providers.scripted import calls, say, use
+from app.providers.scripted import call, calls, say, use
 from app.tools.compact_conversation import CompactConversation
-from tests.rooms.middleware.long_sessions import LongSession, head_of
-from tests.twins import LEASE_S, echo, posted
+from tests.rooms.middleware.long_sessions import LongSession, head_of, prepared, read_all, shown
+from tests.twins import LEASE_S, FakeTool, echo, posted
 
 
 class Standing:
@@ -117,3 +118,40 @@ async def test_one_closing_a_turn_whatever_was_retried_and_compacted():
     stored = await room.stored()
     assert stored.compactions == sum(closing.compactions for closing in made) == len(room.cuts) == 3
     assert stored.last_input_tokens == made[-1].last_input_tokens > 0
+
+
+async def old_batches(**fields) -> LongSession:
+    room = LongSession(window=40_000, tools=[FakeTool("wait", prepared)], tool_pair_summaries=True, **fields)
+    await room.say("go", *[read_all(500)] * 12, say("so far"))
+    await room.chat(*[3_000] * 6)
+    return room
+
+
+async def epoch_by_preamble(room: LongSession) -> None:
+    room.rebuild(base_system=({"type": "text", "text": "You are another agent."},))
+    await room.chat(50)
+
+
+async def test_lines_about_old_batches_that_were_stored_are_the_next_owners():
+    room = await old_batches()
+    run = await dies(room, call("wait", {}))
+    assert len(room.pair_calls) == 1
+    assert (await taken_over(room, run)).status is RunStatus.COMPLETED
+    await epoch_by_preamble(room)
+    assert shown(room.last).count("read something, fine") == 10
+    assert (await room.stored()).usage[Purpose.PAIR_SUMMARY].calls == 1
+
+
+async def test_lines_that_were_under_way_are_nowhere_and_are_asked_for_again():
+    room = await old_batches()
+    asked, answering = Standing(), Standing()
+    room.pair_answers, room.script = [asked], [answering]
+    run, _ = await room.turns.post(room.session, posted("go"), False, None)
+    await asyncio.gather(asked.reached.wait(), answering.reached.wait())
+    await killed(room)
+    assert all(not step.state["private"]["pairs"] for step in room.runs.steps if step.state)
+    room.script = [call("wait", {}), say("done")]
+    assert (await taken_over(room, run)).status is RunStatus.COMPLETED
+    assert len(room.pair_calls) == 2
+    await epoch_by_preamble(room)
+    assert shown(room.last).count("read something, fine") == 10

@@ -3,11 +3,13 @@
 Every request and every summary of it can be looked at; texts are prose, so that tokens follow from their length.
 """
 
+import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from app.agent.pairing import TASK
 from app.agent.turn import ContextSettings
 from app.context.archive import read_tail
 from app.context.estimate import HeuristicEstimator
@@ -53,6 +55,14 @@ def summary(request: ModelRequest) -> Reply:
 def pair_lines(request: ModelRequest) -> Reply:
     count = text_of(request.messages[0].content).count("<batch number=")
     return say("\n".join(f"{number}: read something, fine" for number in range(1, count + 1)))
+
+
+async def prepared(request) -> str:
+    """A tool that takes as long as the summaries do."""
+    tasks = {task for task in asyncio.all_tasks() if task.get_name() == TASK}
+    if tasks:
+        await asyncio.wait(tasks)
+    return "fine"
 
 
 def tokens(request: ModelRequest) -> int:

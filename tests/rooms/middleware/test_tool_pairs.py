@@ -2,7 +2,6 @@
 
 import asyncio
 
-from app.agent.pairing import TASK
 from app.conversation.messages import tool_results, tool_uses
 from app.conversation.presets import PRESETS
 from app.conversation.reply import UsageSeen
@@ -10,19 +9,11 @@ from app.conversation.run import RunStatus
 from app.conversation.usage import Purpose, Usage
 from app.errors import ProviderFailure, StoreUnavailable
 from app.providers.scripted import call, say
-from tests.rooms.middleware.long_sessions import LongSession, pair_lines, prose, read_all, shown
+from tests.rooms.middleware.long_sessions import LongSession, pair_lines, prepared, prose, read_all, shown
 from tests.twins import FakeTool, Gate
 
 SEEN = Usage(input=7, calls=1)
 FAILS = ProviderFailure("provider_error", "It broke.", transient=False, status=500)
-
-
-async def prepared(request) -> str:
-    """A tool that takes as long as the summaries do."""
-    tasks = {task for task in asyncio.all_tasks() if task.get_name() == TASK}
-    if tasks:
-        await asyncio.wait(tasks)
-    return "fine"
 
 
 def a_room(**fields) -> LongSession:
