@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,14 +48,14 @@ turns = st.tuples(st.sampled_from((0.001, 0.01, 0.1, 0.2)), st.lists(batches, ma
 summarizers = st.lists(st.sampled_from(SUMMARIES), max_size=12)
 
 
+@pytest.mark.parametrize("preset", PRESETS)
 @given(
     window=st.sampled_from((8_000, 12_000, 20_000, 40_000)),
-    preset=st.sampled_from(sorted(PRESETS)),
     chosen=st.sampled_from(({}, {}, {"micro_frac": 0.5}, {"max_view_messages": 12}, {"tool_pair_summaries": True})),
     talk=st.lists(turns, min_size=3, max_size=9),
     summaries=summarizers,
 )
-@settings(max_examples=120)
+@settings(max_examples=15)
 async def test_every_request_of_a_session_is_legal_fits_and_goes_on_from_the_one_before(
     window, preset, chosen, talk, summaries
 ):
