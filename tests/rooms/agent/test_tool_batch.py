@@ -212,8 +212,12 @@ async def test_a_write_that_fails_ends_the_batch_and_is_no_result(error):
 
     works.runs.before = fail
     before = asyncio.all_tasks()
+    loop = asyncio.create_task(run_loop(turn))
+    while not loop.done():
+        works.clock.advance(1)  # a store that is away is waited for
+        await asyncio.sleep(0)
     with pytest.raises(type(error)):
-        await run_loop(turn)
+        await loop
     assert asyncio.all_tasks() <= before  # those of earlier tests may end meanwhile
     assert await results_of(works, turn) == []
     assert all(call.state is not CallState.DONE for call in turn.log.calls)
