@@ -5,7 +5,7 @@ COPY app app
 COPY alembic alembic
 RUN python -m venv /opt/hango \
     && pip wheel --no-cache-dir --no-deps --wheel-dir /dist . \
-    && /opt/hango/bin/pip install --no-cache-dir --constraint requirements.lock "$(ls /dist/hango-*.whl)[otlp]"
+    && /opt/hango/bin/pip install --no-cache-dir --constraint requirements.lock "$(ls /dist/hango-*.whl)[otlp,mcp]"
 
 FROM python:3.11-slim
 # A named user: without HANGO_DATABASE_URL the embedded PostgreSQL looks its own user up.
