@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from app.conversation.presets import HANGO, PRESETS
 from bench.replay.checks import faults
 from bench.replay.play import play
 from bench.replay.recordings import load, recordings
@@ -18,6 +19,12 @@ SMALL = (
     Setting("thinking", WINDOW, thinking=ADAPTIVE),
     Setting("failing", WINDOW, failing=True),
 )
+UNDER_PRESETS = [
+    Setting(f"{preset}{'-thinking' if thinking else ''}", WINDOW, thinking=thinking, preset=preset)
+    for preset in PRESETS
+    for thinking in (None, ADAPTIVE)
+    if preset != HANGO.name
+]
 SHARED = [
     pytest.param(setting, path, marks=[pytest.mark.slow if setting.name == "32k" else pytest.mark.soak])
     for setting in SETTINGS
@@ -33,6 +40,14 @@ async def test_a_recording_larger_than_the_window_is_played_to_its_end(
     played = await play(made_up(), setting, database_url, tmp_path)
     assert faults(played) == []
     assert played.context["compactions"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", UNDER_PRESETS, ids=lambda setting: setting.name)
+async def test_it_is_played_to_its_end_under_every_preset(setting: Setting, database_url: str, tmp_path: Path):
+    played = await play(made_up(), setting, database_url, tmp_path)
+    assert faults(played) == []
+    assert played.context["epochs"] > 0
 
 
 async def test_the_checks_see_what_they_look_for(database_url: str, tmp_path: Path):

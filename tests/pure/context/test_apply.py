@@ -11,7 +11,7 @@ from app.context.head import render_head
 from app.context.rules import violation
 from app.context.view import BEGINNING, render_view, stray_results
 from app.conversation.messages import Block, Message, StoredMessage, text_block
-from app.conversation.records import Ledger, Tier
+from app.conversation.records import Fold, Ledger, Part, Tier
 from tests.pure.context.histories import answer, assistant, call_block, row, rows_of, serialized, user
 from tests.pure.context.ledgers import SESSION, kept, shaping, size_of, summary_cut, truncation
 
@@ -141,6 +141,19 @@ def test_provenance_names_row_and_record_of_every_shaped_block(drawn: Drawn):
 
 def _differ(left: Sequence[Message], right: Sequence[Message], message: int, index: int) -> bool:
     return left[message].content[index] != right[message].content[index]
+
+
+@pytest.mark.parametrize("part", [Part(2, 2), Part(3, 3), Part(4, 2), Part(2, 5), Part(4, 9)])
+def test_a_fold_that_tears_a_batch_or_hides_the_newest_row_is_ignored_and_named(part: Part):
+    rows = rows_of([user("go"), assistant(call_block("t1")), user(answer("t1")), assistant("so"), user("on")])
+    fold = Fold("fold1", Tier.MESSAGE_CAP, 1, (part,), (), "/conversation_history/s.md", 1)
+    usable, ignored = usable_ledger(Ledger(folds=(fold,)), rows)
+    assert usable.folds == ()
+    assert ignored == [f"fold1: rows {part.from_seq} to {part.to_seq} are no whole batches"]
+    unknown = replace(fold, parts=(Part(2, 3),), shape=9)
+    assert usable_ledger(Ledger(folds=(unknown,)), rows)[1] == ["fold1: shape version 9 is unknown"]
+    whole = Ledger(folds=(replace(fold, parts=(Part(2, 3),)),))
+    assert usable_ledger(whole, rows) == (whole, [])
 
 
 def test_provenance_of_the_head_is_its_records():
