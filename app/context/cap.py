@@ -9,7 +9,8 @@ from app.conversation.records import Ledger, Part, Tier
 
 FIRST = 3  # messages at the beginning that stay
 AROUND = FIRST + 1  # with the marker
-FREED = 4  # one part in so many of the others leaves at once, so that a full view does not begin an epoch at every call
+# A full view must not begin an epoch at every call: of the newest part a quarter leaves at once, at least two batches.
+FREED, FREED_LEAST = 4, 4
 
 
 def choose_gap(rows: Sequence[StoredMessage], ledger: Ledger, cap: int) -> Part | None:
@@ -24,7 +25,7 @@ def choose_gap(rows: Sequence[StoredMessage], ledger: Ledger, cap: int) -> Part 
     legal = {*legal_cuts(seen)}
     places = [place for place, row in enumerate(seen) if row.seq in legal and row.seq >= ledger.kept_from_seq]
     start = _start(seen, places, numbers, ledger)
-    newest = cap - AROUND - (cap - AROUND) // FREED
+    newest = cap - AROUND - max(FREED_LEAST, (cap - AROUND) // FREED)
     ends = (place for place in places if numbers[-1] + 1 - numbers[place] <= newest)
     end = next(ends, None)
     if start is None or end is None or end <= start:

@@ -28,6 +28,14 @@ async def test_a_view_never_has_more_messages_and_few_epochs_begin_for_that():
     assert (await room.stored()).compactions == 0
 
 
+async def test_the_smallest_cap_begins_no_epoch_at_two_calls_in_a_row():
+    room = LongSession(window=200_000, max_view_messages=10)
+    await room.grow(*[50] * 40)
+    assert max(len(request.messages) for request in room.mains) <= 10
+    changed = [after.messages[: len(before.messages)] != before.messages for before, after in pairwise(room.mains)]
+    assert not any(map(all, pairwise(changed)))
+
+
 async def test_the_first_three_and_the_request_at_work_stay_around_one_marker():
     room = LongSession(window=200_000, max_view_messages=12)
     await room.grow(50, text="the first request")
