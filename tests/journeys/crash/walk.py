@@ -60,8 +60,10 @@ class Walk:
             await connection.execute(_LOCK, [one.id for one in closing])
             for one in closing:
                 await server.tell(one.id)
-            while await connection.fetchval(_WAITING) < len(closing):
-                await asyncio.sleep(0)
+            # Inside a transaction the statistics stand still.
+            async with database(self.machine.database_url) as other:
+                while await other.fetchval(_WAITING) < len(closing):
+                    await asyncio.sleep(0)
 
     async def crashed(self) -> None:
         self.before = await self.stored()
