@@ -1,5 +1,6 @@
 """Memory: notes that outlive a session, one line each, kept per scope."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -24,7 +25,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """`session_id`: the session it comes from, or MERGED. `seq` orders the notes of a scope, 0 before it is stored."""
+    """`session_id`: the session it comes from. `seq` orders the notes of a scope, 0 before it is stored."""
 
     day: date
     session_id: str
@@ -37,8 +38,9 @@ class Note:
 
 
 def scope_of(tenant: str, metadata: Mapping[str, Any]) -> Scope:
+    """A name that is no text counts as its JSON: agents 7 and 8 are two."""
     agent = metadata.get("agent")
-    name = agent if isinstance(agent, str) else ""
+    name = agent if isinstance(agent, str) else "" if agent is None else json.dumps(agent, sort_keys=True)
     return Scope(tenant, name if len(name) <= _MAX_AGENT_CHARS else sha256(name.encode()).hexdigest())
 
 

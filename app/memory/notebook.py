@@ -80,12 +80,12 @@ class Notebook:
         return sum(spent, Usage())
 
     async def _make_room(self, session: Session, scope: Scope, wanted: int, spent: list[Usage]) -> None:
-        present = await self.notes.read(scope)
-        if len(present) + wanted <= self.most:
+        present, left = await self.notes.read(scope), self.most - wanted
+        if len(present) <= left or left <= 0:
             return
-        answer = await self._ask(session, MERGE.format(most=self.most // 2), merge_text(present), spent)
+        answer = await self._ask(session, MERGE.format(most=max(1, self.most // 2)), merge_text(present), spent)
         # With room to spare, else the next note would ask for the next merging.
-        merged = read_merged(answer, self.clock.now().date())[-max(1, self.most * 3 // 4) :]
+        merged = read_merged(answer)[-max(1, min(left, self.most * 3 // 4)) :]
         if merged and not await self.notes.replace(scope, present, merged[-len(present) :]):
             log.info("notes were changed while they were merged", extra={"session": session.id})
 

@@ -7,8 +7,6 @@ from app.context.summary_input import quoted
 from app.conversation.messages import Content, text_block
 from app.conversation.notes import MAX_NOTE_CHARS, Note, one_line
 
-# Of a note that a model has merged from several.
-MERGED = "merged"
 MOST_CONCLUDED = 10
 NOTHING = "none"
 
@@ -65,21 +63,25 @@ def read_conclusion(answer: str, day: date, session_id: str) -> list[Note]:
     return [Note(day, session_id, text) for text in texts[:MOST_CONCLUDED]]
 
 
-def read_merged(answer: str, day: date) -> list[Note]:
-    """What does not look like a note keeps its text."""
-    lines = filter(None, map(_text, answer.splitlines()))
-    return [_parsed(line) or Note(day, MERGED, line) for line in lines if not line.startswith(("<", "&lt;"))]
+def read_merged(answer: str) -> list[Note]:
+    """Only lines of the form that was asked for: an excuse or an introduction must not take the place of notes."""
+    return [note for line in answer.splitlines() if (note := _parsed(_unlisted(line)))]
 
 
 def _text(line: str) -> str:
-    return one_line(line.strip().removeprefix("-"))
+    return one_line(_unlisted(line))
+
+
+def _unlisted(line: str) -> str:
+    return line.strip().removeprefix("-").lstrip()
 
 
 def _parsed(line: str) -> Note | None:
-    head, colon, text = line.partition(": ")
+    head, _, rest = line.partition(": ")
     day, _, session_id = head.partition(" ")
+    text = one_line(rest)
     try:
-        return Note(date.fromisoformat(day), session_id, text) if colon and _is_name(session_id) and text else None
+        return Note(date.fromisoformat(day), session_id, text) if text and _is_name(session_id) else None
     except ValueError:
         return None
 

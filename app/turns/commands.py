@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.conversation.messages import Content, text_of
+from app.conversation.messages import Content
 from app.errors import InvalidPayload
 
 COMPACT = "/compact"
@@ -24,7 +24,8 @@ def compact_command(content: Content) -> str | None:
     """
     if any(block["type"] != "text" for block in content):
         return None
-    word, *rest = text_of(content).split(maxsplit=1) or [""]
+    # Blocks are paragraphs: what follows the command in a block of its own are its instructions.
+    word, *rest = "\n".join(block["text"] for block in content).split(maxsplit=1) or [""]
     if word != COMPACT:
         return None
     instructions = "".join(rest).strip()

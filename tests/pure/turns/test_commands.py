@@ -31,8 +31,8 @@ def test_a_text_that_is_none(text):
 
 
 def test_a_text_in_pieces_counts_as_a_whole_and_one_with_a_picture_does_not():
-    pieces = (text_block("/com"), text_block("pact the ports"))
-    assert compact_command(pieces) == "the ports"
+    pieces = (text_block("/compact"), text_block("keep"), text_block("the ports"))
+    assert compact_command(pieces) == "keep\nthe ports"
     assert compact_command((*pieces, IMAGE)) is None
 
 

@@ -14,7 +14,7 @@ from app.conversation.session import NewSession, SessionSettings
 from app.conversation.usage import Purpose
 from app.errors import ProviderFailure
 from app.memory.notebook import Notebook
-from app.memory.wording import MERGED, MOST_CONCLUDED, memory_block
+from app.memory.wording import MOST_CONCLUDED, memory_block
 from app.providers.scripted import ScriptedProvider, call, say
 from app.storage.memory.notes import MemoryNotes
 from app.storage.memory.sessions import MemorySessions
@@ -86,10 +86,20 @@ async def test_a_conclusion_has_its_limits_and_no_control_characters():
 
 async def test_sessions_share_notes_by_tenant_and_agent():
     room = Room()
-    coder, other, plain = [await room.open(name, agent=agent) for name, agent in (("a", "x"), ("b", "y"), ("c", 7))]
+    coder, other = [await room.open(name, agent=agent) for name, agent in (("a", "x"), ("b", "y"))]
     await room.book.remember(coder.id, "mine")
     twin = await room.open("d", agent="x")
-    assert [bool(await room.lines(session)) for session in (coder, twin, other, plain)] == [True, True, False, False]
+    assert [bool(await room.lines(session)) for session in (coder, twin, other)] == [True, True, False]
+
+
+async def test_agents_whose_names_are_no_texts_are_told_apart_too():
+    names = [7, 8, 7.5, True, ["x"], {"id": 1}, {"id": 2}, {"id": 1, "of": "x"}]
+    room = Room()
+    for place, name in enumerate(names):
+        await room.book.remember((await room.open(f"ses_{place}", agent=name)).id, str(place))
+    sessions = [await room.open("plain"), await room.open("null", agent=None), await room.open("7", agent="7")]
+    assert [len(await room.lines(session)) for session in sessions] == [0, 0, 1]
+    assert await room.lines(await room.open("same", agent={"of": "x", "id": 1})) == ["- 2026-01-02 ses_7: 7"]
 
 
 async def test_a_full_scope_is_merged_in_one_call_before_the_new_note_comes():
@@ -98,18 +108,36 @@ async def test_a_full_scope_is_merged_in_one_call_before_the_new_note_comes():
     session = await room.open()
     await room.fill(session, 8)
     spent = await room.book.remember(session.id, "new")
-    assert await room.lines(session) == [
-        "- 2026-01-01 ses_0: old ones",
-        f"- 2026-01-02 {MERGED}: no form at all",
-        f"- 2026-01-02 {MERGED}: 2026-13-99 x: bad day",
-        f"- 2026-01-02 {MERGED}: 2026-01-01 a b: two names",
-        "- 2026-01-02 ses_1: new",
-    ]
+    assert await room.lines(session) == ["- 2026-01-01 ses_0: old ones", "- 2026-01-02 ses_1: new"]
     assert (spent.calls, len(room.provider.requests)) == (1, 1)
     assert "- 2026-01-02 ses_0: old 7" in text_of(room.provider.requests[0].messages[0].content)
 
 
-@pytest.mark.parametrize("answer", [DOWN, say(""), say("<memory>"), RuntimeError("broken"), say("- x", "max_tokens")])
+async def test_merging_keeps_a_long_note_to_its_last_character():
+    room = Room(lambda request: [say("\n".join(text_of(request.messages[0].content).splitlines()[1:-3]))], most=4)
+    session = await room.open()
+    long = "x" * (MAX_NOTE_CHARS - 1) + "y"
+    await room.fill(session, 3)
+    await room.book.remember(session.id, long)
+    await room.book.remember(session.id, "new")
+    assert [note.text for note in await room.book.read(session.id)] == ["old 1", "old 2", long, "new"]
+
+
+async def test_no_merging_is_paid_for_where_none_of_it_could_stay():
+    room = Room(most=1)
+    session = await room.open()
+    for text in "ab":
+        await room.book.remember(session.id, text)
+    assert room.provider.requests == []
+    assert [note.text for note in await room.book.read(session.id)] == ["b"]
+
+
+EXCUSE = say("I cannot help with that.\nPlease: say what.\n- 2026-13-99 x: no day\n- 2026-01-01 a b: two names")
+
+
+@pytest.mark.parametrize(
+    "answer", [DOWN, say(""), say("<memory>"), RuntimeError("broken"), say("- x", "max_tokens"), EXCUSE]
+)
 async def test_a_merging_that_fails_lets_the_oldest_go(answer):
     room = Room(answer, most=3)
     session = await room.open()
