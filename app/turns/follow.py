@@ -14,8 +14,8 @@ _ENDS = {*TERMINAL_EVENTS, EventType.TURN_WAITING}
 class Follower:
     """Each durable event after `after` once, in order; with `until`, it ends with that run's terminal event.
 
-    `run_id` filters. A run that ended and whose events were pruned ends its reader too. `cut` is done when the stream
-    must end at once, without what was not read yet.
+    `run_id` filters. A run that ended at or before `after`, or whose events were pruned, ends its reader too. `cut` is
+    done when the stream must end at once, without what was not read yet.
     """
 
     def __init__(
@@ -24,23 +24,20 @@ class Follower:
         self._log = log
         self._broadcast = broadcast
         self.session_id = session_id
-        self._cursor = after
+        self._after = self._cursor = after
         self._run_id = run_id
         self._until = until
         # Ids of messages whose previews are over, oldest first; of so many the buffer may still have some.
         self._closed: dict[str, None] = {}
-        self._ended = False
+        self._found = self._ended = False
         self.cut: Cut = asyncio.get_running_loop().create_future()
 
     async def items(self, tick_s: float) -> AsyncGenerator[StoredEvent | Preview | None, None]:
         """None after `tick_s` seconds without anything. Raises StreamEnded."""
         with self._broadcast.subscribe(self.session_id, self.cut) as subscription:
-            found = False
             async for event in self._fetch():
-                found = True
                 yield event
-            # A run is stored with its first event: without any in a log that was pruned it has ended.
-            if self._ended or (self._until is not None and not found and await self._was_pruned()):
+            if self._ended or (self._until is not None and not self._found and await self._was_over(self._until)):
                 return
             if subscription.snapshot and self._wanted(subscription.snapshot):
                 yield subscription.snapshot
@@ -98,6 +95,16 @@ class Follower:
         """Whether events after the cursor are gone."""
         return await self._log.oldest(self.session_id) > self._cursor + 1
 
+    async def _was_over(self, run_id: str) -> bool:
+        """Whether the run's end is not after the cursor that the reader came with."""
+        seq, newest = 0, None
+        while self._after and (page := await self._log.after(self.session_id, seq, PAGE, run_id)):
+            seq, newest = page[-1].seq, page[-1].type
+        if newest is not None:
+            return seq <= self._after and newest in _ENDS
+        # A run is stored with its first event: without any in a log that was pruned it has ended.
+        return await self._log.oldest(self.session_id) > 1
+
     def _accept(self, event: StoredEvent) -> bool:
         """Takes note of the next event; False when the filter leaves it out."""
         self._cursor = event.seq
@@ -105,8 +112,8 @@ class Follower:
             self._close(event.data["message"]["id"])
         elif event.type is EventType.MESSAGE_DISCARDED:
             self._close(event.data["message_id"])
-        if self._until is not None and event.run_id == self._until and event.type in _ENDS:
-            self._ended = True
+        if self._until is not None and event.run_id == self._until:
+            self._found, self._ended = True, event.type in _ENDS
         return self._run_id is None or event.run_id == self._run_id
 
     def _close(self, message_id: str) -> None:

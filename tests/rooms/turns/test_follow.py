@@ -311,3 +311,24 @@ async def play(scene: Scene, message: OpenMessage, moves: list[str]) -> None:
                 say(message, f"<{number}>")
             case "turn":
                 await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("run_id", [None, "run_1"])
+@pytest.mark.parametrize("pruned", [0, 1, 2, 3])
+async def test_a_reader_that_comes_behind_the_end_of_its_run_has_nothing_to_wait_for(run_id: str | None, pruned: int):
+    scene = Scene()
+    scene.publish()
+    scene.end()
+    scene.publish(run_id="run_2")
+    scene.log.prune(pruned)
+    async with asyncio.timeout(TICK_S):
+        assert seqs(await read(scene.follow(after=3, run_id=run_id, until="run_1"))) == []
+
+
+async def test_a_reader_that_comes_behind_all_of_a_run_at_work_waits_for_its_end():
+    scene = Scene()
+    scene.publish()
+    reading = asyncio.create_task(read(scene.follow(after=1, run_id="run_1", until="run_1")))
+    await joined(scene)
+    scene.end()
+    assert seqs(await reading) == [2]
