@@ -117,21 +117,37 @@ def _refuse_special(folder: int, name: str) -> None:
 def append(folder: int, name: str, data: bytes, area: Area, expected_size: int | None) -> None:
     """Adds `data` at the end, whole or not at all. Raises BodyTooLarge, Conflict, PathRefused for a workspace file that
     has a second name (it may be outside), and OSError (EAGAIN) when another process does not let the file go."""
+    new = not _exists(folder, name)
     with opened(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
         _lock(descriptor)
-        before = os.fstat(descriptor).st_size
-        if expected_size not in (None, before):
-            raise Conflict(CHANGED)
-        check_size(area, before + len(data))
-        if area is Area.WORKSPACE and os.fstat(descriptor).st_nlink > 1:
-            raise PathRefused(SECOND_NAME)
+        before = os.fstat(descriptor)
         try:
+            _check_append(before, len(data), area, expected_size)
             _write_all(descriptor, data)
             os.fsync(descriptor)
-        except OSError:
-            os.ftruncate(descriptor, before)
+        except Exception:
+            os.ftruncate(descriptor, before.st_size)
+            if new and not before.st_size and before.st_nlink:
+                os.unlink(name, dir_fd=folder)
             raise
     os.fsync(folder)
+
+
+def _exists(folder: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _check_append(before: os.stat_result, length: int, area: Area, expected_size: int | None) -> None:
+    # Without a name: another's first append failed while this one waited for the lock, and its file was removed.
+    if expected_size not in (None, before.st_size) or not before.st_nlink:
+        raise Conflict(CHANGED)
+    check_size(area, before.st_size + length)
+    if area is Area.WORKSPACE and before.st_nlink > 1:
+        raise PathRefused(SECOND_NAME)
 
 
 def _lock(descriptor: int) -> None:

@@ -48,6 +48,14 @@ async def test_an_append_to_a_file_of_another_size_than_expected_is_a_conflict(f
     assert await files.read("ses_1", "/memory/m") == held + b"!"
 
 
+async def test_an_append_that_is_refused_makes_no_file(files):
+    with pytest.raises(Conflict):
+        await files.append("ses_1", "/memory/m", b"two", 3)
+    with pytest.raises(BodyTooLarge):
+        await files.append("ses_1", "/workspace/a", bytes(MAX_WORKSPACE_FILE_BYTES + 1))
+    assert await paths(files, "ses_1") == []
+
+
 async def test_of_parallel_appends_that_expect_the_same_size_one_arrives(files):
     lines = [b"%d\n" % number * 1000 for number in range(20)]
     appends = (files.append("ses_1", "/memory/m", line, 0) for line in lines)

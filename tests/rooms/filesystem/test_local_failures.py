@@ -162,3 +162,20 @@ async def test_a_cancelled_caller_goes_on_only_when_its_change_is_over(local, he
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await local.read("ses_1", PATH) == b"one\nthree\n"
+
+
+async def test_an_append_that_waited_for_one_that_failed_on_a_new_file_is_a_conflict_and_not_lost(local, tmp_path):
+    if sys.platform != "linux":
+        pytest.skip("only Linux shows which files are open")
+    await local.append("ses_1", PATH, b"")
+    file = tmp_path / "files" / "ses_1" / "workspace" / "a"
+    with file.open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        task = asyncio.create_task(local.append("ses_1", PATH, b"two\n", 0))
+        while opened(file) < 2:
+            await asyncio.sleep(0)
+        file.unlink()
+    with pytest.raises(Conflict):
+        await task
+    await local.append("ses_1", PATH, b"two\n", 0)
+    assert await local.read("ses_1", PATH) == b"two\n"
