@@ -272,6 +272,10 @@ class RunStore(Protocol):
         """Lets go of runs at shutdown: takeover may happen at once, and it is not counted as a death."""
         ...
 
+    async def held(self, owner: str) -> Sequence[Lease]:
+        """Of every run that the owner has taken, neither closed nor let go of. A look at every session."""
+        ...
+
     async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
         """Cancels a queued run with its terminal event; marks a running one; leaves an ended one. Raises NotFound."""
         ...

@@ -29,6 +29,8 @@ _RENEW = """
         coalesce(runs.cancel_requested, false) as cancelled
     from held left join owned using (run_id) left join renewed using (run_id) left join runs on runs.id = held.run_id
 """
+# A run that ended, or that was let go of, names no owner.
+_HELD = "select session_id, running_run_id, generation from session_heads where owner = $1"
 _CANCELLED = "select id from runs where id = any($1) and cancel_requested"
 # A head that names a run and no owner was left on purpose.
 _RELEASE = """
@@ -53,6 +55,11 @@ async def cancelled(connection: asyncpg.Connection, leases: Sequence[Lease]) -> 
 
 async def release(connection: asyncpg.Connection, leases: Sequence[Lease]) -> None:
     await connection.execute(_RELEASE, *_columns(leases))
+
+
+async def held(connection: asyncpg.Connection, owner: str) -> list[Lease]:
+    rows = await connection.fetch(_HELD, owner)
+    return [Lease(row["session_id"], row["running_run_id"], row["generation"], owner) for row in rows]
 
 
 def _columns(leases: Sequence[Lease]) -> tuple[list[str], list[str], list[int]]:

@@ -86,6 +86,10 @@ class PostgresRuns:
         async with self._pool.connection() as connection:
             await leases.release(connection, leases_)
 
+    async def held(self, owner: str) -> Sequence[Lease]:
+        async with self._pool.connection() as connection:
+            return await leases.held(connection, owner)
+
     async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
         async with self._pool.transaction() as connection:
             return await cancellation.request_cancel(connection, session_id, run_id)

@@ -14,6 +14,7 @@ from app.errors import LeaseLost, StoreUnavailable
 from app.ports import Renewal, RunStore, Taken
 from app.turns import plans
 from app.turns.broadcast import Broadcast
+from app.turns.shielded import heard
 from app.turns.work import Order, ProfileOf, work_on
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class Runner:
         self._tasks: set[asyncio.Task[None]] = set()
         self._takings: set[asyncio.Task[Taken | None]] = set()
         self._left: set[Lease] = set()
+        self._unsure = False
         self._draining = False
         self._stopping = False
 
@@ -66,6 +68,8 @@ class Runner:
         if left := set(self._left):
             await self._runs.release(list(left))
             self._left -= left
+        if self._unsure:
+            await self._let_go_of_strays()
         plan = partial(plans.take_over, tools=self._bench.tools, ids=self._bench.ids)
         taken = await self._take(self._runs.take_over(self._owner, plan))
         if taken is None:
@@ -126,10 +130,22 @@ class Runner:
         task = asyncio.create_task(self._launch(taking))
         self._takings.add(task)
         task.add_done_callback(self._takings.discard)
+        task.add_done_callback(heard)
         return await asyncio.shield(task)
 
+    async def _let_go_of_strays(self) -> None:
+        """A taking whose outcome nobody knows may be committed: its run has an owner that does not work on it."""
+        held = await self._runs.held(self._owner)
+        if not self._takings:  # none of them is about to get its task
+            await self._runs.release([lease for lease in held if lease not in self._orders])
+            self._unsure = False
+
     async def _launch(self, taking: Coroutine[Any, Any, Taken | None]) -> Taken | None:
-        taken = await taking
+        try:
+            taken = await taking
+        except StoreUnavailable:
+            self._unsure = True
+            raise
         if taken is None:
             return None
         for event in taken.written.events:

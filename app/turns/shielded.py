@@ -7,6 +7,12 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+def heard(task: asyncio.Task[Any]) -> None:
+    """A callback: what the task raises after its caller is gone is nobody's error."""
+    if not task.cancelled():
+        task.exception()
+
+
 async def finish(work: Coroutine[Any, Any, T]) -> T:
     """Awaits `work` to its end however often the caller is cancelled; the cancellation is raised afterwards."""
     task = asyncio.ensure_future(work)

@@ -24,7 +24,7 @@ from app.turns.broadcast import Broadcast
 from app.turns.closing import Outcome, closing_step, failure
 from app.turns.commands import compact_command, receipt
 from app.turns.journal import Journal
-from app.turns.shielded import finish
+from app.turns.shielded import finish, heard
 from app.turns.writing import Writer
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ async def _close(turn: Turn, journal: Journal, outcome: Outcome, span: Span) -> 
 
 async def _outcome(turn: Turn, order: Order) -> Outcome:
     work = asyncio.create_task(_work(turn))
-    work.add_done_callback(_heard)
+    work.add_done_callback(heard)
     try:
         ends: set[asyncio.Future[Any]] = {work, order}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -103,9 +103,3 @@ def _judge(work: asyncio.Task[Outcome]) -> Outcome:
     if not isinstance(error, RunFailed):
         log.error("the agent loop raised", exc_info=error)
     return failure(error)
-
-
-def _heard(work: asyncio.Task[Outcome]) -> None:
-    """What the loop raises after it was cancelled is nobody's error."""
-    if not work.cancelled():
-        work.exception()

@@ -96,7 +96,7 @@ class MemoryRuns:
         )
         step = prepare(self._state, room, plan(beginning))
         room.generation += 1
-        room.running = run.id
+        room.running, room.owner = run.id, owner
         room.runs[run.id] = run
         at = self._state.clock.now()
         room.lease_until, room.released = at + self._lease, False
@@ -132,6 +132,13 @@ class MemoryRuns:
             room = self._state.rooms.get(lease.session_id)
             if room is not None and _holds(room, lease):
                 room.released = True
+
+    async def held(self, owner: str) -> Sequence[Lease]:
+        return [
+            Lease(room.session.id, room.running, room.generation, owner)
+            for room in self._state.rooms.values()
+            if room.running is not None and room.owner == owner and not room.released
+        ]
 
     async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
         run = await self.get(session_id, run_id)

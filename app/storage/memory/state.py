@@ -29,6 +29,7 @@ class Room:
     pruned: int = 0
     generation: int = 0
     running: str | None = None
+    owner: str = ""
     lease_until: datetime | None = None
     released: bool = False
     started: set[str] = field(default_factory=set)

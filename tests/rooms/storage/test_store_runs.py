@@ -368,3 +368,13 @@ async def test_the_newest_events_of_a_kind_come_in_their_order(store):
     told = await store.events.newest(session, (EventType.SESSION_USAGE, EventType.CONTEXT_COMPACTED), 2)
     assert [event.data["last_input_tokens"] for event in told] == [20, 30]
     assert await store.events.newest(session, (EventType.CONTEXT_COMPACTED,), 2) == []
+
+
+async def test_an_owner_holds_what_it_has_taken_until_the_run_is_closed_or_let_go_of(store):
+    leases = [(await store.start(session, owner)).lease for owner in ("one", "one", "two", "one")
+              if await store.accept(session := await store.open())]  # fmt: skip
+    await store.runs.write(leases[0], ends())
+    await store.runs.release([leases[1]])
+    assert await store.runs.held("one") == [leases[3]]
+    assert await store.runs.held("two") == [leases[2]]
+    assert await store.runs.held("three") == []

@@ -1,15 +1,17 @@
 """A store that goes away in mid turn: the turn waits for it, and nothing is lost, doubled or run twice."""
 
 import asyncio
+import gc
 from itertools import count
 
 import pytest
 
 from app.conversation.events import TERMINAL_EVENTS
-from app.conversation.run import RunStatus
+from app.conversation.run import NewRun, RunStatus
 from app.errors import StoreUnavailable
 from app.providers.scripted import call, say
-from tests.twins import Works, echo, posted
+from app.turns import plans
+from tests.twins import LEASE_S, FakeTool, Gate, Works, echo, posted
 
 STEPS = 7  # assistant, started, done, results, assistant, closing; and one that is never reached
 
@@ -66,3 +68,78 @@ async def test_a_run_that_was_left_goes_on_at_once_when_the_store_is_back_and_no
     await turns._recover()
     assert (await turns.wait(session.id, run.id)).status is RunStatus.COMPLETED
     assert works.state.room(session.id).deaths[run.id][1] == 0
+
+
+def lost_answer(works: Works, monkeypatch: pytest.MonkeyPatch, taking: str) -> None:
+    """The next taking is committed, and its caller hears only that the connection is gone."""
+    take = getattr(works.runs, taking)
+
+    async def lost(*arguments):
+        monkeypatch.setattr(works.runs, taking, take)
+        assert await take(*arguments) is not None
+        raise StoreUnavailable("gone at the commit")
+
+    monkeypatch.setattr(works.runs, taking, lost)
+
+
+async def test_a_run_whose_start_had_no_answer_goes_on_at_the_next_look_and_nobody_has_died(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    works = Works(say("fine"))
+    turns, session = works.process(), await works.open()
+    lost_answer(works, monkeypatch, "start")
+    run, _ = await turns.post(session, posted(), False, None)
+    assert await works.runs.held("one")
+    await turns._recover()
+    assert (await turns.wait(session.id, run.id)).status is RunStatus.COMPLETED
+    assert works.state.room(session.id).deaths[run.id][1] == 0
+
+
+async def test_a_takeover_that_had_no_answer_is_made_again_and_what_is_at_work_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    gate = Gate()
+    works = Works(call("held", {}), say("fine"), say("fine"), tools=[FakeTool("held", gate)])
+    session, mine = await works.open(), await works.open()
+    dead = NewRun(works.ids.new("run"), session.id, posted(), session.model)
+    await works.runs.accept(dead, False, None)
+    assert await works.runs.start(session.id, "dead", lambda beginning: plans.start(beginning, works.ids))
+    works.clock.advance(LEASE_S + 1)
+    turns = works.process("one")
+    busy, _ = await turns.post(mine, posted(), False, None)
+    await gate.reached.wait()
+    lost_answer(works, monkeypatch, "take_over")
+    with pytest.raises(StoreUnavailable):
+        await turns._runner.sweep()
+    await turns._recover()
+    assert (await turns.wait(session.id, dead.id)).status is RunStatus.COMPLETED
+    assert works.state.room(session.id).deaths[dead.id][1] == 1
+    gate.open.set()
+    assert (await turns.wait(mine.id, busy.id)).status is RunStatus.COMPLETED
+    assert works.state.room(mine.id).generation == 1
+
+
+async def test_a_stop_while_a_taking_hangs_in_the_store_leaves_no_unheard_exception(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("app.turns.runner.STOP_S", 0)
+    works = Works()
+    turns, answer, unheard = works.process(), asyncio.Event(), []
+
+    async def hang(*_: object) -> None:
+        await answer.wait()
+        raise StoreUnavailable("closed")
+
+    monkeypatch.setattr(works.runs, "take_over", hang)
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+    sweeping = asyncio.create_task(turns._sweep())
+    turns._loops.append(sweeping)
+    while not turns._runner._takings:
+        await asyncio.sleep(0)
+    await turns.stop()
+    answer.set()
+    while turns._runner._takings:
+        await asyncio.sleep(0)
+    gc.collect()
+    asyncio.get_running_loop().set_exception_handler(None)
+    assert unheard == []
