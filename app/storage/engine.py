@@ -14,6 +14,8 @@ from app.storage.revisions import is_current
 
 CONNECT_TIMEOUT_S = 10
 ACQUIRE_TIMEOUT_S = 30
+# Who uses a connection for longer has a database that hangs: its own limits are for statements, and it keeps them.
+USE_TIMEOUT_S = 60
 SERVER_SETTINGS = {
     "application_name": "hango",
     "timezone": "UTC",
@@ -48,13 +50,18 @@ class Pool:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[asyncpg.Connection]:
-        """Each statement is a transaction of its own. Raises StoreUnavailable, and Conflict for a row that exists."""
+        """Each statement is a transaction of its own. Raises StoreUnavailable, and Conflict for a row that exists.
+
+        A connection that does not come back in time is closed under its user: one to a server that hangs would not even
+        take a rollback.
+        """
         with public_errors():
             await self._open()
             try:
                 connection = await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S)
             except asyncpg.InterfaceError as error:  # the pool is closed: the server stops
                 raise StoreUnavailable(UNREACHABLE) from error
+            limit = asyncio.get_running_loop().call_later(USE_TIMEOUT_S, connection.terminate)
             try:
                 yield cast("asyncpg.Connection", connection)
             except asyncpg.InterfaceError as error:
@@ -62,6 +69,7 @@ class Pool:
                     raise StoreUnavailable from error
                 raise
             finally:
+                limit.cancel()
                 # A second cancellation may have cut the rollback of the first.
                 if not _is_lost(connection) and connection.is_in_transaction():
                     connection.terminate()
