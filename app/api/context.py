@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.api.answers import (
@@ -17,6 +17,7 @@ from app.api.answers import (
 )
 from app.api.gauge_svg import MOST_BARS, gauge_svg
 from app.api.json_text import JsonResponse
+from app.api.presence import while_there
 from app.api.render import page_json, record_json
 from app.api.requests import Bearer, Context, DoorRoute, Key, Opened
 from app.api.schemas import CompactRequest
@@ -77,6 +78,7 @@ async def list_records(session: Opened, services: Context) -> Response:
 
 @router.post("/compact", response_model=CompactionAnswer)
 async def compact(
+    request: Request,
     session: Opened,
     services: Context,
     key: Key,
@@ -86,4 +88,5 @@ async def compact(
     asked = body or CompactRequest()
     if asked.dry_run:
         return JsonResponse(await services.turns.foresee(session))
-    return JsonResponse(await services.turns.compact(session, asked.instructions or "", key))
+    compacting = services.turns.compact(session, asked.instructions or "", key)
+    return JsonResponse(await while_there(request.receive, compacting))

@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.api.connection import cut
 from app.api.json_text import DATA_HEADERS, encode_line, timestamp
+from app.api.presence import disconnected
 from app.conversation.events import EndReason, Preview, StoredEvent
 from app.errors import StoreUnavailable
 from app.turns.broadcast import StreamEnded
@@ -74,7 +75,7 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         pump = asyncio.create_task(self._pump(send))
-        gone = asyncio.create_task(_disconnected(receive))
+        gone = asyncio.create_task(disconnected(receive))
         broken = self._follower.cut
         ends: set[asyncio.Future[Any]] = {pump, gone, broken}
         try:
@@ -113,9 +114,4 @@ async def _end(scope: Scope, receive: Receive, send: Send, text: str) -> None:
             await send({"type": "http.response.body", "body": text.encode(), "more_body": False})
     except TimeoutError:
         cut(scope)
-        await _disconnected(receive)
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        await disconnected(receive)

@@ -10,6 +10,7 @@ from app.api.answers import GONE, PROBLEMS, Page, RunAnswer
 from app.api.event_types import STREAM
 from app.api.json_body import apart
 from app.api.json_text import JsonResponse
+from app.api.presence import while_there
 from app.api.render import page_json, run_json
 from app.api.requests import (
     DEFAULT_LIMIT,
@@ -72,7 +73,7 @@ async def post_turn(
         follower = services.turns.follow(session.id, after, run.id, until=run.id)
         return EventStream(follower, services.ping_s, headers)
     if wait:
-        run = await services.turns.wait(session.id, run.id)
+        run = await while_there(request.receive, services.turns.wait(session.id, run.id)) or run
     unfinished = not wait or run.status in (RunStatus.QUEUED, RunStatus.RUNNING)
     return JsonResponse(await _whole(services, run), status_code=202 if unfinished else 200, headers=headers)
 
