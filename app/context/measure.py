@@ -5,6 +5,7 @@ Replayed over 1,105 recorded steps, the 95th percentile of its error was 0.7 % o
 
 from dataclasses import dataclass, replace
 
+from app.context.overflow import reported
 from app.conversation.model_profile import MIN_WINDOW
 from app.conversation.records import Anchor, Memo
 from app.conversation.usage import Usage
@@ -66,11 +67,13 @@ def learn_overflow(memo: Memo, message: str, estimated: int) -> Memo:
     `learned_window` is the maximum in the message, else a guess, as a negative number: 0.9 of the last accepted
     request, but at least half of the one refused, since a short session may have been given one huge text.
     """
-    numbers = reported(message)
-    if numbers is None:
-        ratio, window = memo.ratio * UNNUMBERED, _guess(memo, estimated)
+    tokens, maximum = reported(message)
+    if tokens is not None:
+        ratio = tokens / max(1, estimated)
     else:
-        ratio, window = numbers[0] / max(1, estimated), numbers[1]
+        explained = maximum is not None and memo.ratio * estimated > maximum
+        ratio = memo.ratio if explained else memo.ratio * UNNUMBERED
+    window = _guess(memo, estimated) if maximum is None else max(MIN_WINDOW, maximum)
     return replace(memo, anchor=None, ratio=_clamped(ratio), learned_window=window)
 
 
@@ -80,18 +83,6 @@ def _guess(memo: Memo, estimated: int) -> int | None:
     guess = max(int(ACCEPTED_FRAC * memo.anchor.tokens), estimated // 2, MIN_WINDOW)
     known = memo.learned_window
     return -guess if known is None or guess < abs(known) else known
-
-
-def reported(message: str) -> tuple[int, int] | None:
-    """Input tokens and maximum of `...: N tokens > M maximum` or `...: N + max_tokens > M`; None without numbers."""
-    left, _, right = message.partition(">")
-    tokens, maximum = _first_number(left.rpartition(":")[2]), _first_number(right)
-    return (tokens, maximum) if tokens and maximum else None
-
-
-def _first_number(text: str) -> int | None:
-    word = next(iter(text.split(maxsplit=1)), "").strip("`'\".,;").replace(",", "")
-    return int(word) if word.isascii() and word.isdecimal() and len(word) < 12 else None
 
 
 def _taught(memo: Memo, real: int, whole: int, added: int | None) -> float:

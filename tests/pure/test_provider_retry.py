@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.errors import ProviderFailure
-from app.providers.anthropic.retry import LONGEST_WAIT_S, TOTAL_WAIT_S, WAITS_S, Backoff, retry_after
+from app.providers.wire.retry import LONGEST_WAIT_S, TOTAL_WAIT_S, WAITS_S, Backoff, retry_after
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 BUSY = ProviderFailure("provider_overloaded", "Overloaded", transient=True, status=529)

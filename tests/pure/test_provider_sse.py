@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.providers.anthropic.sse import SseEvent, SseParser
+from app.providers.wire.sse import SseEvent, SseParser
 
 WORDS = st.text(st.characters(exclude_characters="\r\n"), max_size=12)
 NAMES = st.text(st.characters(categories=["Ll", "Lu", "Nd"], include_characters="_é"), max_size=8)

@@ -6,10 +6,11 @@ from typing import Any
 from app.conversation.messages import Block
 from app.conversation.reply import BlockOpened, Delta, Reply, StreamItem, UsageSeen
 from app.conversation.usage import Usage
-from app.providers.anthropic.errors import broken_stream, wire_failure
+from app.providers.anthropic.errors import wire_failure
 from app.providers.anthropic.open_block import OpenBlock
-from app.providers.anthropic.sse import SseEvent, SseParser
-from app.providers.anthropic.wire_json import load
+from app.providers.wire.failures import broken_stream
+from app.providers.wire.sse import SseEvent, SseParser
+from app.providers.wire.wire_json import load
 
 _USAGE = {
     "input": "input_tokens",
@@ -25,6 +26,7 @@ class ReplyDecoder:
 
     def __init__(self) -> None:
         self.done = False
+        self.whole = False  # before message_stop anything may be missing
         self._parser = SseParser()
         self._open: dict[int, OpenBlock] = {}
         self._closed: dict[int, tuple[Block | None, str | None]] = {}
@@ -45,6 +47,9 @@ class ReplyDecoder:
         for event in self._parser.feed(chunk):
             if not self.done:
                 yield from self._read(event)
+
+    def end(self) -> Iterator[StreamItem]:
+        raise broken_stream("the stream ended early")
 
     def _read(self, event: SseEvent) -> Sequence[StreamItem]:
         """Events of other types (ping, and those to come) give nothing."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from app.conversation.messages import Block
 from app.conversation.reply import DeltaKind
-from app.providers.anthropic.wire_json import load_exact
+from app.providers.wire.wire_json import load_arguments
 
 # What grows, by block type: left out of the block's first form.
 _GROWING: Mapping[str, frozenset[str]] = {
@@ -103,22 +103,13 @@ class OpenBlock:
         if self._kind == "thinking" and not self._block.get("signature"):
             return None, None
         text = "".join(self._pieces.get("tool_input", ()))
-        reason = self._read_input(text) if text.strip() else None
+        reason = None
+        if text.strip():
+            self._block["input"], reason = load_arguments(text)
         return self._block, reason if self.is_call else None
 
     def cut(self, reason: str) -> tuple[Block, str]:
         return {**self._block, "input": {}}, reason
-
-    def _read_input(self, text: str) -> str | None:
-        self._block["input"] = {}
-        try:
-            value = load_exact(text)
-        except ValueError as error:
-            return f"the arguments are no JSON: {error}"
-        if not isinstance(value, dict):
-            return "the arguments are no JSON object"
-        self._block["input"] = value
-        return None
 
 
 def _string(value: Any) -> str:

@@ -16,9 +16,9 @@ from app.context.measure import (
     learn,
     learn_overflow,
     measure,
-    reported,
 )
 from app.conversation.messages import Message
+from app.conversation.model_profile import MIN_WINDOW
 from app.conversation.records import Anchor, Memo
 from app.conversation.request import ModelRequest
 from app.conversation.usage import Usage
@@ -116,31 +116,20 @@ def test_a_counted_request_is_the_anchor_from_then_on():
     assert counted(memo, 60_000, 40_000, 12).ratio == memo.ratio
 
 
-@pytest.mark.parametrize(
-    ("message", "numbers"),
-    [
-        ("prompt is too long: 208310 tokens > 200000 maximum", (208_310, 200_000)),
-        ("400: messages.3: prompt is too long: 208,310 tokens > 200,000 maximum.", (208_310, 200_000)),
-        ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", (190_000, 200_000)),
-        ("prompt is too long", None),
-        ("too many tokens: many > few", None),
-        ("12 > " + "9" * 5000, None),
-        ("", None),
-    ],
-)
-def test_the_numbers_of_an_overflow_are_read(message: str, numbers: tuple[int, int] | None):
-    assert reported(message) == numbers
-
-
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_no_message_breaks_the_reading(left: str, right: str):
-    found = reported(f"{left}>{right}")
-    assert found is None or min(found) > 0
-
-
 def test_an_overflow_with_numbers_sets_ratio_and_window_at_once():
     memo = learn_overflow(Memo(Anchor(90_000, 7, 80_000), ratio=1.0), "120000 tokens > 100000 maximum", 80_000)
     assert memo == Memo(anchor=None, ratio=1.5, learned_window=100_000)
+
+
+def test_a_window_named_alone_explains_the_refusal_of_a_request_estimated_above_it():
+    message = "the model is loaded with context length of only 32768 tokens"
+    assert learn_overflow(Memo(ratio=1.2), message, 40_000) == Memo(ratio=1.2, learned_window=32_768)
+    assert learn_overflow(Memo(ratio=1.2), message, 20_000).ratio == pytest.approx(1.8)
+
+
+def test_an_absurdly_small_window_is_not_learned():
+    message = "request (1407 tokens) exceeds the available context size (256 tokens)"
+    assert learn_overflow(Memo(), message, 1000).learned_window == MIN_WINDOW
 
 
 def test_an_overflow_without_numbers_teaches_a_window_below_the_last_accepted_request():

@@ -9,7 +9,7 @@ from app.conversation.reply import Delta, Reply, UsageSeen
 from app.conversation.request import Breakpoint
 from app.conversation.usage import Usage
 from app.errors import ProviderFailure
-from app.providers.anthropic.retry import WAITS_S
+from app.providers.wire.retry import WAITS_S
 from tests.double import steps
 from tests.double.steps import Break, HttpError, Tokens
 from tests.rooms.providers.anthropic_room import KEY, byte_server, chunked, items, plain, provider_at, request, room

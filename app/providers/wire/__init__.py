@@ -1,0 +1,1 @@
+"""What the adapters of HTTP APIs share: transport, event streams, JSON, failures, and when a call is made again."""
