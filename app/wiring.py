@@ -5,6 +5,7 @@ from app.api.readiness import Check, Readiness
 from app.config import Settings
 from app.context.estimate import HeuristicEstimator
 from app.conversation.model_profile import ModelProfile
+from app.conversation.request import ToolDefinition
 from app.conversation.session import Session
 from app.conversation.usage import Usage
 from app.errors import HangoError
@@ -62,6 +63,9 @@ def make_closer(store: SessionStore, sessions: Sessions, notebook: Notebook | No
 
 
 def make_sessions(settings: Settings, store: SessionStore, bench: Workbench, profiles: Profiles) -> Sessions:
+    async def tools_of(session: Session) -> tuple[ToolDefinition, ...]:
+        return (await bench.tools_of(session)).definitions
+
     return Sessions(
         store=store,
         transcript=bench.transcript,
@@ -71,6 +75,7 @@ def make_sessions(settings: Settings, store: SessionStore, bench: Workbench, pro
         profiles=profiles,
         base_system=bench.base_system,
         tools=bench.tools.definitions,
+        tools_of=tools_of,
         ledgers=bench.ledgers,
         caches=bench.provider.capabilities.prompt_caching,
         max_sessions=settings.max_sessions_per_tenant,

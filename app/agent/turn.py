@@ -9,6 +9,7 @@ from app.context.budget import Budget, make_budget
 from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import Content
 from app.conversation.model_profile import ModelProfile
+from app.conversation.request import ToolDefinition
 from app.conversation.run import Run, Step
 from app.conversation.session import Session
 from app.middleware.chain import Desk, Middleware, Volatile, nothing_volatile
@@ -49,7 +50,7 @@ async def nothing_to_learn(model: str) -> None:
 
 
 ToolsOf = Callable[[Session], Awaitable[Registry]]
-"""All tools of a session: the server's own, and what this session has besides."""
+"""The tools that the server runs for a session: its own, and what this session has besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,9 @@ class Workbench:
     more_tools: ToolsOf | None = None
 
     async def tools_of(self, session: Session) -> Registry:
-        return self.tools if self.more_tools is None else await self.more_tools(session)
+        """With those that the client answers."""
+        run_here = self.tools if self.more_tools is None else await self.more_tools(session)
+        return run_here.with_client([ToolDefinition(**tool) for tool in session.settings.tools])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A session: one long conversation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -14,12 +14,18 @@ SessionStatus = Literal["idle", "running", "waiting", "closing", "closed"]
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """What the client chose at creation. `context` overrides fractions, window and tiers for this session."""
+    """What the client chose at creation. `context` overrides fractions, window and tiers for this session.
+
+    `tools`: `{name, description, input_schema}` of those that the client answers itself. `approvals`: `{default?,
+    tools?: {name: mode}}`, which calls wait for a person first.
+    """
 
     max_tokens: int | None = None
     thinking: Mapping[str, Any] | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     context: Mapping[str, Any] = field(default_factory=dict)
+    tools: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    approvals: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
 from app.errors import TooManySessions
 from app.ports import Admit, IdSource, SessionStore
+from app.sessions.client_tools import read_approvals, read_tools
 from app.sessions.payload import check_max_tokens, check_thinking, read_system
 from app.sessions.profiles import Profiles, check_window, overridden, read_context
 from app.sessions.transcript_import import import_rows
@@ -30,19 +31,26 @@ class Opening:
     thinking: Mapping[str, Any] | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     context: Mapping[str, Any] = field(default_factory=dict)
+    tools: Sequence[Mapping[str, Any]] = ()
+    approvals: Mapping[str, Any] = field(default_factory=dict)
     messages: Sequence[Mapping[str, Any]] = ()
     repair: bool = False
     key: Idempotency | None = None
 
 
 async def open_session(
-    store: SessionStore, ids: IdSource, profiles: Profiles, opening: Opening, max_sessions: int | None
+    store: SessionStore,
+    ids: IdSource,
+    profiles: Profiles,
+    server_tools: frozenset[str],
+    opening: Opening,
+    max_sessions: int | None,
 ) -> tuple[Session, bool, list[Repair]]:
     """The session, whether it is new (False: the key had made it already), and what was repaired of its transcript.
 
     An unknown model is allowed. Raises InvalidPayload, TranscriptInvalid, IdempotencyMismatch, TooManySessions.
     """
-    settings = _settings(profiles, opening)
+    settings = _settings(profiles, server_tools, opening)
     system = read_system(opening.system)
     rows, repairs = await _rows(opening, ids)
     new = NewSession(ids.new("ses"), opening.tenant, system, opening.model, settings)
@@ -70,11 +78,19 @@ def at_most(sessions: int | None) -> Admit | None:
     return admit
 
 
-def _settings(profiles: Profiles, opening: Opening) -> SessionSettings:
+def _settings(profiles: Profiles, server_tools: frozenset[str], opening: Opening) -> SessionSettings:
     profile = profiles(opening.model)
     check_max_tokens(opening.max_tokens, profile)
     check_thinking(opening.thinking, opening.max_tokens or profile.default_max_tokens)
     context = read_context(profile, opening.context)
-    settings = SessionSettings(opening.max_tokens, opening.thinking, clean_json(opening.metadata), context)
+    tools = read_tools(opening.tools, server_tools)
+    settings = SessionSettings(
+        max_tokens=opening.max_tokens,
+        thinking=opening.thinking,
+        metadata=clean_json(opening.metadata),
+        context=context,
+        tools=tools,
+        approvals=read_approvals(opening.approvals, server_tools | {tool["name"] for tool in tools}),
+    )
     check_window(overridden(profile, context), settings, "thinking.budget_tokens")
     return settings

@@ -1,7 +1,7 @@
 """What a client asks of its sessions, apart from their turns."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,8 +40,9 @@ class View:
 class Sessions:
     """Every method raises NotFound for another tenant's session too.
 
-    `base_system`: the system blocks of a session that has none of its own. `tools`: what every request offers.
-    `caches`: the provider has a prompt cache. `max_sessions`: of one tenant, None for no limit.
+    `base_system`: the system blocks of a session that has none of its own. `tools`: the server's own; `tools_of`: what
+    the requests of a session offer. `caches`: the provider has a prompt cache. `max_sessions`: of one tenant, None for
+    no limit.
     """
 
     store: SessionStore
@@ -52,12 +53,14 @@ class Sessions:
     profiles: Profiles
     base_system: Content
     tools: tuple[ToolDefinition, ...]
+    tools_of: Callable[[Session], Awaitable[tuple[ToolDefinition, ...]]]
     ledgers: LedgerStore
     caches: bool
     max_sessions: int | None = None
 
     async def open(self, opening: Opening) -> tuple[Session, bool, list[Repair]]:
-        return await open_session(self.store, self.ids, self.profiles, opening, self.max_sessions)
+        names = frozenset(tool.name for tool in self.tools)
+        return await open_session(self.store, self.ids, self.profiles, names, opening, self.max_sessions)
 
     async def get(self, tenant: str, session_id: str) -> Session:
         return await self.store.get(tenant, session_id)
@@ -98,7 +101,7 @@ class Sessions:
         settings, memo = session.settings, ledger.memo
         budget = make_budget(profile, settings.max_tokens, settings.thinking, memo.learned_window)
         # Thousands of rows take a tenth of a second: the streams of others do not wait for it.
-        parts = await asyncio.to_thread(self._parts, session, ledger, rows)
+        parts = await asyncio.to_thread(self._parts, session, ledger, rows, await self.tools_of(session))
         added = await asyncio.to_thread(self._added, session, ledger, rows)
         estimated = sum(parts.values())
         whole = measure(memo, estimated, added, budget.window).tokens
@@ -107,11 +110,13 @@ class Sessions:
         preset = profile.preset.name
         return gauge(profile.model, budget, last, whole, breakdown, session.compactions, memo.epochs, preset)
 
-    def _parts(self, session: Session, ledger: Ledger, rows: Sequence[StoredMessage]) -> dict[str, int]:
+    def _parts(
+        self, session: Session, ledger: Ledger, rows: Sequence[StoredMessage], tools: tuple[ToolDefinition, ...]
+    ) -> dict[str, int]:
         """Estimates of what the next request consists of."""
         head = [message for message in (render_head(ledger, session.id),) if message]
         messages = apply(ledger, rows, session.id)[len(head) :]
-        fresh = Preamble("", session.system or self.base_system, 0, self.tools)
+        fresh = Preamble("", session.system or self.base_system, 0, tools)
         preamble = ledger.preamble or fresh
         return {
             "system": self._estimate(session, system=preamble.system),

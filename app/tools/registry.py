@@ -1,6 +1,7 @@
 """The tools by name."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from app.conversation.request import ToolDefinition
 from app.conversation.tools import ToolRequest, ToolResult
@@ -10,25 +11,32 @@ from app.tools.argument_check import argument_fault
 
 
 class Registry:
-    """`definitions` are in name order, so that every process sends the same bytes."""
+    """`definitions` are in name order, so that every process sends the same bytes. `client`: tools that are only
+    offered here; whoever opened the session answers their calls."""
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
+    def __init__(self, tools: Sequence[Tool], client: Sequence[ToolDefinition] = ()) -> None:
         """Raises StartupError for a name used twice."""
         self._tools = {tool.definition.name: tool for tool in tools}
-        if len(self._tools) != len(tools):
+        self.client = frozenset(definition.name for definition in client)
+        own = [tool.definition for tool in tools]
+        if len({*self._tools, *self.client}) != len(own) + len(client):
             raise StartupError("Two tools have the same name.")
-        self.definitions: tuple[ToolDefinition, ...] = tuple(
-            self._tools[name].definition for name in sorted(self._tools)
-        )
+        self.definitions: tuple[ToolDefinition, ...] = tuple(sorted((*own, *client), key=attrgetter("name")))
+
+    def with_client(self, client: Sequence[ToolDefinition]) -> "Registry":
+        """A session that was opened with a tool keeps it, though the server has come to have one of that name."""
+        names = {definition.name for definition in client}
+        return Registry([tool for name, tool in self._tools.items() if name not in names], client) if client else self
 
     def get(self, name: str) -> Tool | None:
+        """The tool if it is the server's to run."""
         return self._tools.get(name)
 
     def refusal(self, request: ToolRequest) -> str | None:
         """Why the call must not run: no such tool, or arguments that do not fit its schema."""
         tool = self.get(request.name)
         if tool is None:
-            return f"There is no tool of this name; the tools are: {', '.join(sorted(self._tools))}."
+            return f"There is no tool of this name; the tools are: {', '.join(sorted((*self._tools, *self.client)))}."
         return argument_fault(tool.definition.input_schema, request.arguments)
 
     async def run(self, request: ToolRequest) -> ToolResult:

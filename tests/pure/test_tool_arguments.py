@@ -70,6 +70,22 @@ async def test_definitions_come_in_name_order_whatever_the_order_of_the_tools():
     assert Registry(tools).definitions == Registry(tools[::-1]).definitions
 
 
+async def test_a_clients_tools_stand_among_the_others_in_name_order_whoever_came_first():
+    own, asked = Registry([Probe()]), [ToolDefinition(name, "Asks.", {"type": "object"}) for name in ("z", "a")]
+    both = own.with_client(asked)
+    assert [definition.name for definition in both.definitions] == ["a", "probe", "z"]
+    assert both.definitions == own.with_client(asked[::-1]).definitions
+    assert (both.get("a"), both.client) == (None, {"a", "z"})
+    assert own.with_client(()) is own
+
+
+async def test_a_clients_tool_is_not_taken_over_by_a_later_one_of_the_server():
+    client = ToolDefinition("probe", "Asks a person.", {"type": "object"})
+    registry = Registry([Probe()]).with_client([client])
+    assert registry.definitions == (client,)
+    assert registry.get("probe") is None
+
+
 def test_a_name_used_twice_stops_the_start():
     with pytest.raises(StartupError):
         Registry([Probe(), Probe()])

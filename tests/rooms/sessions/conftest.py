@@ -8,6 +8,7 @@ from app.context.estimate import HeuristicEstimator
 from app.conversation.messages import text_block
 from app.conversation.model_profile import TABLE, ModelProfile, resolve
 from app.conversation.request import ToolDefinition
+from app.conversation.session import Session
 from app.filesystem.memory import MemoryFiles
 from app.sessions.service import Sessions
 from app.storage.memory.ledger import MemoryLedger
@@ -46,6 +47,10 @@ def state() -> MemoryState:
 @pytest.fixture
 def sessions(state: MemoryState) -> Sessions:
     tool = ToolDefinition("read_file", "Reads a file.", {"type": "object"})
+
+    async def tools_of(session: Session) -> tuple[ToolDefinition, ...]:
+        return (tool, *(ToolDefinition(**own) for own in session.settings.tools))
+
     return Sessions(
         store=MemorySessions(state),
         transcript=MemoryTranscript(state),
@@ -55,6 +60,7 @@ def sessions(state: MemoryState) -> Sessions:
         profiles=profiles,
         base_system=(text_block("You are an agent."),),
         tools=(tool,),
+        tools_of=tools_of,
         ledgers=MemoryLedger(state),
         caches=True,
     )
