@@ -4,7 +4,7 @@ HangoError
 |- StartupError                       settings, PostgreSQL or schema make a start impossible
 |- Unauthorized, Forbidden, NotFound  401, 403, 404
 |- InvalidRequest, InvalidPayload     400, 422
-|  '- TranscriptInvalid               422, names message and rule
+|  '- TranscriptInvalid, ExportInvalid 422, names message or line, and rule
 |- Conflict                           409
 |  |- SessionBusy                     names the live run
 |  |- SessionClosed
@@ -73,6 +73,15 @@ class TranscriptInvalid(InvalidPayload):
 
     def __init__(self, message: int, rule: str) -> None:
         super().__init__(f"messages.{message}: {rule}", message=message, rule=rule)
+
+
+class ExportInvalid(InvalidPayload):
+    """A line of an export that comes back breaks a rule; `line` (from 1) and `rule` are in extra."""
+
+    code, title = "export_invalid", "The export breaks a rule"
+
+    def __init__(self, line: int, rule: str) -> None:
+        super().__init__(f"line {line}: {rule}", line=line, rule=rule)
 
 
 class Conflict(HangoError):

@@ -49,6 +49,7 @@ from app.wiring import (
     make_provider,
     make_readiness,
     make_sessions,
+    make_transfers,
     own_tools,
     rendered,
 )
@@ -158,6 +159,7 @@ def make_services(
     admission = Admission(bench.clock, settings.max_live_runs_per_tenant, settings.max_turns_per_minute)
     turns = Turns(bench, runs, events, estimator, profile_of, _owner(), settings.lease_s, admission)
     sessions = make_sessions(settings, stores, bench, models.profile)
+    forks, exports, imports = make_transfers(sessions)
     return Services(
         sessions=sessions,
         turns=turns,
@@ -171,6 +173,9 @@ def make_services(
         readiness=make_readiness(turns, pool, files),
         metrics=metrics,
         closer=make_closer(stores, sessions, notebook),
+        forks=forks,
+        exports=exports,
+        imports=imports,
     )
 
 

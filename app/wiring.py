@@ -17,6 +17,10 @@ from app.filesystem.results import ResultFiles
 from app.memory.notebook import Notebook
 from app.ports import Estimator, FileBackend, Provider, SessionStore, Tool, TranscriptStore
 from app.sessions.closing import Closer
+from app.sessions.exporting import Exports
+from app.sessions.forking import Forks
+from app.sessions.importing import Imports
+from app.sessions.planting import Planter
 from app.sessions.profiles import Profiles, effective_profile
 from app.sessions.service import Sessions
 from app.storage.engine import Pool, readable_address
@@ -79,6 +83,16 @@ def make_sessions(settings: Settings, store: SessionStore, bench: Workbench, pro
         ledgers=bench.ledgers,
         caches=bench.provider.capabilities.prompt_caching,
         max_sessions=settings.max_sessions_per_tenant,
+    )
+
+
+def make_transfers(sessions: Sessions) -> tuple[Forks, Exports, Imports]:
+    stores = (sessions.store, sessions.transcript, sessions.ledgers, sessions.files)
+    planter = Planter(sessions.store, sessions.files, sessions.ids, sessions.max_sessions)
+    return (
+        Forks(*stores, sessions.ids, planter),
+        Exports(*stores),
+        Imports(sessions.ids, sessions.profiles, frozenset(tool.name for tool in sessions.tools), planter),
     )
 
 

@@ -50,7 +50,7 @@ class CreatedSession(SessionAnswer):
 class MessageAnswer(BaseModel):
     id: str
     seq: int
-    run_id: str | None = Field(description="Null for a message that came with an import.")
+    run_id: str | None = Field(description="Null for a message that came with an import or a fork.")
     role: Literal["user", "assistant"]
     content: list[dict[str, Any]]
     stop_reason: str | None
@@ -64,7 +64,7 @@ class RunAnswer(BaseModel):
     id: str
     session_id: str
     turn: int
-    kind: Literal["turn", "compact"]
+    kind: Literal["turn", "compact", "base"]
     status: RunStatusName
     model: str
     stop_reason: str | None

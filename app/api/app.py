@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor
 
-from app.api import context, events, files, operations, problems, reference, sessions, turns
+from app.api import context, events, files, operations, problems, reference, sessions, transfers, turns
 from app.api.answers import Problem
 from app.api.block_schemas import COMPONENTS
 from app.api.door import Door
@@ -59,7 +59,8 @@ def create_api(lifespan: Lifespan, keys: Sequence[ApiKey], max_body_bytes: int) 
         redirect_slashes=False,
         openapi_url=None,  # and with it the framework's own pages
     )
-    for room in (sessions, context, turns, events, files, operations, reference):
+    app.include_router(transfers.imports)
+    for room in (sessions, transfers, context, turns, events, files, operations, reference):
         app.include_router(room.router)
     problems.install(app)
     app.add_middleware(Door, keys=keys, max_body_bytes=max_body_bytes)

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import telemetry
-from app.api.json_body import parse_body
+from app.api.json_body import LINES, media_type, parse_body, parse_lines
 from app.api.problems import problem
 from app.conversation.api_key import ApiKey, digest_of
 from app.errors import BodyTooLarge, Forbidden, HangoError, Unauthorized
@@ -48,7 +48,9 @@ class Door:
             scope.setdefault("state", {})["tenant"] = self._admit(scope, headers)
             body = await _read(receive, headers, self._max_body_bytes)
             scope["state"]["body_bytes"] = len(body)
-            if body:
+            if body and _holds_lines(scope, headers):
+                scope["state"]["body"] = await parse_lines(body)
+            elif body:
                 scope["state"]["body"] = await parse_body(body)
                 # A body that parsed as JSON is JSON, whatever a client's default content type says.
                 scope["headers"] = _set(scope["headers"], b"content-type", b"application/json")
@@ -81,6 +83,11 @@ def tenant_of(keys: Sequence[ApiKey], authorization: str) -> str:
 def _ids(path: str) -> dict[str, str]:
     found = _IDS.match(path)
     return {name: value for name, value in found.groupdict().items() if value} if found else {}
+
+
+def _holds_lines(scope: Scope, headers: Headers) -> bool:
+    """An export that comes back; everywhere else the type of the body does not count."""
+    return (scope["method"], scope["path"], media_type(headers)) == ("POST", "/v1/sessions", LINES)
 
 
 def _set(headers: Iterable[tuple[bytes, bytes]], name: bytes, value: bytes) -> list[tuple[bytes, bytes]]:

@@ -3,21 +3,28 @@
 import asyncio
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from json import scanner
 from typing import Any, TypeVar
 
 from app.conversation.clean import clean_json
-from app.errors import InvalidRequest
+from app.errors import ExportInvalid, InvalidRequest
 
 T = TypeVar("T")
 
+LINES = "application/x-ndjson"
+MAX_LINES = 200_000
 MAX_DEPTH = 100  # of nested JSON; what walks it is recursive
 # Less takes a few milliseconds at most.
 LARGE_BYTES = 2**18
 # One thread: the work holds the interpreter for all but its pauses, so a second one would only add to their length.
 _thread = ThreadPoolExecutor(1, "large-body")
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """Without its parameters; empty when there is none."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def apart(body_bytes: int, work: Callable[[], T]) -> T:
@@ -30,6 +37,26 @@ async def apart(body_bytes: int, work: Callable[[], T]) -> T:
 async def parse_body(body: bytes) -> Any:
     """See `parse_json`."""
     return await apart(len(body), lambda: parse_json(body, fair=len(body) > LARGE_BYTES))
+
+
+async def parse_lines(body: bytes) -> list[Any]:
+    """The cleaned value of each line. Raises ExportInvalid for a line that is not JSON, see `parse_json`."""
+    return await apart(len(body), lambda: list(_lines(body)))
+
+
+def _lines(body: bytes) -> Iterator[Any]:
+    start = 0
+    for number in range(1, MAX_LINES + 1):
+        end = body.find(b"\n", start)
+        line = body[start : end if end >= 0 else len(body)]
+        try:
+            yield parse_json(line, fair=len(line) > LARGE_BYTES)
+        except InvalidRequest:
+            raise ExportInvalid(number, f"must be JSON in UTF-8, nested at most {MAX_DEPTH} levels") from None
+        start = end + 1
+        if end < 0 or start == len(body):
+            return
+    raise ExportInvalid(MAX_LINES + 1, f"there may be at most {MAX_LINES} lines")
 
 
 def parse_json(body: bytes, fair: bool = False) -> Any:

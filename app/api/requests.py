@@ -19,6 +19,9 @@ from app.conversation.session import Idempotency, Session
 from app.errors import NotFound
 from app.ports import Database, EventLog, FileBackend, MetricsPage, TranscriptStore
 from app.sessions.closing import Closer
+from app.sessions.exporting import Exports
+from app.sessions.forking import Forks
+from app.sessions.importing import Imports
 from app.sessions.service import Sessions
 from app.turns.service import Turns
 
@@ -45,6 +48,9 @@ class Services:
     readiness: Readiness
     metrics: MetricsPage | None
     closer: Closer
+    forks: Forks
+    exports: Exports
+    imports: Imports
 
 
 class DoorRequest(Request):

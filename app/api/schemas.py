@@ -112,6 +112,12 @@ class SessionCreate(Payload):
     messages: Annotated[Imported | None, _limited(MAX_MESSAGES, "messages")] = None
 
 
+class ForkRequest(Payload):
+    """`at_seq`: the last message that may go along; without it all that are there."""
+
+    at_seq: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = None
+
+
 class SessionPatch(Payload):
     """What is left out stays as it is."""
 

@@ -14,6 +14,7 @@ from app.api.answers import (
     SessionAnswer,
     UsageTotals,
 )
+from app.api.json_body import LINES
 from app.api.json_text import JsonResponse
 from app.api.render import message_json, page_json, session_json, usage_json
 from app.api.requests import (
@@ -38,7 +39,10 @@ router = APIRouter(
 )
 
 
-@router.post("", status_code=201, response_model=CreatedSession)
+_LINES = {"requestBody": {"content": {LINES: {"schema": {"type": "string", "description": "What `export` gave."}}}}}
+
+
+@router.post("", status_code=201, response_model=CreatedSession, openapi_extra=_LINES)
 async def open_session(
     services: Context,
     tenant: Tenant,

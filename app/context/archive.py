@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from app.context.media_text import block_text, result_text, without_data_urls
 from app.conversation.clean import clean_text
 from app.conversation.messages import Block, StoredMessage
+from app.conversation.virtual_path import Area, canonical
 
 _OPEN, _OWN, _CLOSE = "<!-- ", "hango:", " -->"
 _BEGIN, _END = f"{_OPEN}{_OWN}section ", f"{_OPEN}{_OWN}end "
 TORN = f"{_OPEN}{_OWN}torn: an interrupted write; these messages follow again{_CLOSE}"
 _TICKS = bytes(96 if byte == 96 else 32 for byte in range(256))
+
+
+def archive_path(session_id: str) -> str:
+    return canonical(Area.HISTORY, (f"{session_id}.md",))
 
 
 @dataclass(frozen=True, slots=True)

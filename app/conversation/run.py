@@ -24,7 +24,8 @@ class RunStatus(StrEnum):
 LIVE = frozenset({RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING})
 TERMINAL = frozenset(RunStatus) - LIVE
 
-RunKind = Literal["turn", "compact"]
+RunKind = Literal["turn", "compact", "base"]
+"""`base`: turn 0 of a session that began with records, which it holds; it was over before the session was there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A row to append. `calls` are stored beside it as pending (or done, when they are answered without running)."""
+    """A row to append. `calls` are stored beside it as pending (or done, when they are answered without running).
+
+    `created_at`: of one that was said in another session, None: now.
+    """
 
     id: str
     role: Role
@@ -110,6 +114,7 @@ class NewMessage:
     usage: Usage | None = None
     user_visible: bool = True
     agent_visible: bool = True
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

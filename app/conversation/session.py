@@ -48,12 +48,15 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
+    """`base`: id and state of the run before the first turn. It holds the records that the session begins with."""
+
     id: str
     tenant: str
     system: Content
     model: str
     settings: SessionSettings
     title: str | None = None
+    base: tuple[str, Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from app.context.archive import Section, Tail, addition, line_ranges, read_tail
+from app.context.archive import Section, Tail, addition, archive_path, line_ranges, read_tail
 from app.conversation.messages import StoredMessage
-from app.conversation.virtual_path import Area, canonical
 from app.errors import Conflict, FileMissing, PathRefused, StoreUnavailable
 from app.ports import FileBackend, TranscriptStore
 
@@ -29,10 +28,6 @@ class Archived:
     path: str
     lines: tuple[int, int]
     lines_of_seq: Mapping[int, tuple[int, int]]
-
-
-def archive_path(session_id: str) -> str:
-    return canonical(Area.HISTORY, (f"{session_id}.md",))
 
 
 async def try_archive(

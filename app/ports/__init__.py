@@ -102,9 +102,9 @@ class SessionStore(Protocol):
         key: Idempotency | None,
         admit: Admit | None = None,
     ) -> tuple[Session, bool]:
-        """Creates the session with its first rows (an import) in one transaction; False when the key had made it.
+        """Creates the session with its first rows (import, fork) in one transaction; False when the key had made it.
 
-        Tool calls of imported messages get rows in state done. `admit` is asked with the tenant's sessions, unless the
+        Tool calls of these messages get rows in state done. `admit` is asked with the tenant's sessions, unless the
         key had made it. Raises IdempotencyMismatch, and what `admit` raises.
         """
         ...
@@ -304,6 +304,12 @@ class RunStore(Protocol):
 class LedgerStore(Protocol):
     async def read(self, session_id: str) -> tuple[Mapping[str, Any] | None, Mapping[str, Mapping[str, Any]]]:
         """`state["private"]` of the newest run that has one, and of every run its `head` names, by run id."""
+        ...
+
+    async def until(
+        self, session_id: str, run_id: str | None
+    ) -> Sequence[tuple[Mapping[str, Any], Mapping[str, Mapping[str, Any]]]]:
+        """As `read`, of the two newest such runs up to this one, newest first; None: that the session began with."""
         ...
 
 

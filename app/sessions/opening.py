@@ -50,7 +50,7 @@ async def open_session(
 
     An unknown model is allowed. Raises InvalidPayload, TranscriptInvalid, IdempotencyMismatch, TooManySessions.
     """
-    settings = _settings(profiles, server_tools, opening)
+    settings = read_settings(profiles, server_tools, opening)
     system = read_system(opening.system)
     rows, repairs = await _rows(opening, ids)
     new = NewSession(ids.new("ses"), opening.tenant, system, opening.model, settings)
@@ -78,7 +78,8 @@ def at_most(sessions: int | None) -> Admit | None:
     return admit
 
 
-def _settings(profiles: Profiles, server_tools: frozenset[str], opening: Opening) -> SessionSettings:
+def read_settings(profiles: Profiles, server_tools: frozenset[str], opening: Opening) -> SessionSettings:
+    """Raises InvalidPayload."""
     profile = profiles(opening.model)
     check_max_tokens(opening.max_tokens, profile)
     check_thinking(opening.thinking, opening.max_tokens or profile.default_max_tokens)

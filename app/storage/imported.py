@@ -1,20 +1,22 @@
 """Tool calls of a transcript that comes in whole: they were answered before they came here."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
-from app.conversation.messages import tool_results, tool_uses
+from app.context.batches import match
+from app.conversation.messages import tool_uses
 from app.conversation.run import CallState, NewMessage, ToolCall
 
 
 def imported_calls(messages: Sequence[NewMessage]) -> Iterator[ToolCall]:
-    """In state done, each with the result that the next message holds, if it does. Seqs count from 1."""
+    """In state done, each with the result that the user messages after it hold, if one does. Seqs count from 1."""
     for seq, message in enumerate(messages, 1):
-        asked = tool_uses(message.content)
-        answer = messages[seq].content if asked and seq < len(messages) else ()
-        results = {block["tool_use_id"]: block for block in tool_results(answer)}
-        for index, block in enumerate(asked):
-            yield _call(seq, index, block, results.get(block["id"], {}))
+        if asked := tool_uses(message.content):
+            answers = takewhile(lambda after: after.role == "user", messages[seq:])
+            found, _ = match(asked, tuple(block for answer in answers for block in answer.content))
+            for index, (block, result) in enumerate(zip(asked, found, strict=True)):
+                yield _call(seq, index, block, result or {})
 
 
 def _call(seq: int, index: int, block: Mapping[str, Any], result: Mapping[str, Any]) -> ToolCall:

@@ -54,7 +54,7 @@ def as_stored(message: NewMessage, seq: int, run_id: str | None, at: datetime) -
         usage=message.usage,
         user_visible=message.user_visible,
         agent_visible=message.agent_visible,
-        created_at=at,
+        created_at=message.created_at or at,
     )
 
 

@@ -30,12 +30,17 @@ _CREATE = f"""
         insert into messages (
             session_id, seq, id, role, content, stop_reason, usage, user_visible, agent_visible, created_at
         )
-        select $1, place, id, role, content, stop_reason, usage, user_visible, agent_visible, now()
+        select
+            $1, place, id, role, content, stop_reason, usage, user_visible, agent_visible, coalesce(created_at, now())
         from json_to_recordset($8) as x {MESSAGE_RECORD}
     ), called as (
         insert into tool_calls (session_id, message_seq, index, tool_use_id, name, state, result, is_error)
         select $1, place, index, tool_use_id, name, state, result, is_error
         from json_to_recordset($9) as x {CALL_RECORD}
+    ), based as (
+        insert into runs (id, session_id, turn, kind, status, input, model, state_json, usage, created_at, ended_at)
+        select $10::text, $1, 0, 'base', 'completed', '{{"content": []}}', $5, $11::json, '{{}}', now(), now()
+        where $10::text is not null
     )
     select * from session
 """
@@ -76,6 +81,7 @@ class PostgresSessions:
         key: Idempotency | None,
         admit: Admit | None = None,
     ) -> tuple[Session, bool]:
+        base_id, state = session.base or (None, None)
         async with self._pool.transaction() as connection:
             if key is not None and (made := await take_key(connection, key, session.id)) != session.id:
                 return await _get(connection, session.tenant, made), False
@@ -93,6 +99,8 @@ class PostgresSessions:
                 len(messages),
                 dumps([message_row(seq, message) for seq, message in enumerate(messages, 1)]),
                 dumps([call_row(call.message_seq, call) for call in imported_calls(messages)]),
+                base_id,
+                None if state is None else dumps(state),
             )
             return session_of(row), True
 

@@ -18,7 +18,7 @@ from app.storage.rendering import as_written, asked_in
 
 MESSAGE_RECORD = """(
     place int, id text, role text, content json, stop_reason text, usage json, user_visible boolean,
-    agent_visible boolean
+    agent_visible boolean, created_at timestamptz
 )"""
 CALL_RECORD = """(
     place int, index int, tool_use_id text, name text, state text, result json, is_error boolean
@@ -130,6 +130,7 @@ def message_row(place: int, message: NewMessage) -> dict[str, Any]:
         usage=None if message.usage is None else message.usage.to_json(),
         user_visible=message.user_visible,
         agent_visible=message.agent_visible,
+        created_at=message.created_at and message.created_at.isoformat(),
     )
 
 

@@ -153,7 +153,7 @@ async def test_the_page_names_every_path_and_method(build: Build):
         ("GET", f"{session}/context"), ("GET", f"{session}/context.svg"),
         ("GET", f"{session}/context/view"), ("GET", f"{session}/context/records"),
         ("POST", f"{session}/compact"), ("POST", f"{session}/close"), ("GET", f"{session}/usage"),
-        ("GET", f"{session}/files"),
+        ("GET", f"{session}/files"), ("POST", f"{session}/fork"), ("GET", f"{session}/export"),
         ("GET", f"{session}/files/{{path}}"), ("POST", f"{session}/turns"), ("GET", f"{session}/turns"),
         ("GET", f"{session}/turns/{{run_id}}"), ("POST", f"{session}/turns/{{run_id}}/cancel"),
         ("GET", f"{session}/events"),

@@ -42,7 +42,7 @@ class MemoryRuns:
         room.runs[run.id] = added = Run(
             id=run.id,
             session_id=run.session_id,
-            turn=len(room.runs) + 1,
+            turn=max((other.turn for other in room.runs.values()), default=0) + 1,
             kind=run.kind,
             status=RunStatus.QUEUED,
             input=replace(run.input, content=tuple(kept(run.input.content)), metadata=kept(run.input.metadata)),

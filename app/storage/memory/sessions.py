@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
-from app.conversation.run import NewMessage
+from app.conversation.run import NewMessage, Run, RunInput, RunStatus
 from app.conversation.session import Idempotency, NewSession, Session
 from app.conversation.usage import Purpose, Usage, add_usage
 from app.errors import NotFound, SessionBusy
@@ -55,6 +57,8 @@ class MemorySessions:
             messages=[as_stored(message, seq, None, at) for seq, message in enumerate(messages, 1)],
             calls={(call.message_seq, call.index): call for call in calls},
         )
+        if session.base is not None:
+            room.runs[session.base[0]] = _base(session, *session.base, at)
         return room.shown(), True
 
     async def get(self, tenant: str, session_id: str) -> Session:
@@ -112,3 +116,22 @@ class MemorySessions:
         if room.live():
             raise SessionBusy(room.live()[0].id)
         return room
+
+
+def _base(session: NewSession, run_id: str, state: Mapping[str, Any], at: datetime) -> Run:
+    return Run(
+        id=run_id,
+        session_id=session.id,
+        turn=0,
+        kind="base",
+        status=RunStatus.COMPLETED,
+        input=RunInput(()),
+        model=session.model,
+        state=kept(state),
+        usage={},
+        stop_reason=None,
+        error=None,
+        cancel_requested=False,
+        created_at=at,
+        ended_at=at,
+    )
