@@ -27,14 +27,16 @@ class Gate:
         self._passes: Counter[tuple[str, str]] = Counter()
         self._held: defaultdict[str, list[Future[None]]] = defaultdict(list)
         self._lock = threading.Lock()
+        self._open = False
 
     def arm(self, session: str, point: object) -> None:
-        if isinstance(point, str) and _POINT.fullmatch(point):
+        if not self._open and isinstance(point, str) and _POINT.fullmatch(point):
             self._points[session] = point
 
     def let_go(self, session: str) -> None:
-        """Of this session, or of all."""
+        """Of this session, or of all; then none is held any more."""
         with self._lock:
+            self._open = self._open or session == ANY
             names = {*self._points, *self._held} if session == ANY else {session}
             for name in names:
                 self._points.pop(name, None)

@@ -40,6 +40,8 @@ COMPACTION = (
     "summary:before", "summary:mid", "summary:after", "append:before", "append:half", "append:after",
     "epoch:before", "epoch:after", "closing:before", "closing:in", "closing:after",
 )  # fmt: skip
+# Where it is the database that holds the statement.
+WRITING = {"closing:in", "results:in"}
 # A second turn waits behind these.
 BEHIND = {"send:after", "model:mid", "results:after", "closing:before"}
 
@@ -70,8 +72,8 @@ class Held:
 
     @property
     def stop(self) -> str:
-        """Where its gate holds it: inside the closing write it is the database that does."""
-        return "closing:before" if self.point == "closing:in" else self.point
+        """Where its gate holds it."""
+        return self.point.replace(":in", ":before") if self.point in WRITING else self.point
 
     @property
     def queues(self) -> bool:

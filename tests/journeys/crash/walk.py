@@ -9,7 +9,7 @@ import httpx
 from tests.journeys.crash.checks import After, Stored, look, stored
 from tests.journeys.crash.gate import ANY
 from tests.journeys.crash.machine import Machine, held
-from tests.journeys.crash.scenario import NEXT, Held
+from tests.journeys.crash.scenario import NEXT, WRITING, Held
 from tests.journeys.house import House
 from tests.journeys.long_sessions import database
 from tests.journeys.sse import TERMINAL, Frame, Reader
@@ -38,7 +38,7 @@ class Walk:
         for one in self.sessions:
             await held(server, one.session, one.stop)
         await asyncio.gather(*(one.queue(house) for one in self.sessions if one.queues))
-        await self._into_the_closing(server)
+        await self._into_the_writes(server)
 
     async def _read(self, one: Held, house: House) -> None:
         """To the end of its server, or of the test."""
@@ -51,18 +51,18 @@ class Walk:
         with suppress(httpx.HTTPError):
             await one.begin(house)
 
-    async def _into_the_closing(self, server: Process) -> None:
-        """The database holds their last statement: another connection has their head rows."""
-        closing = [one for one in self.sessions if one.point == "closing:in"]
-        if closing:
+    async def _into_the_writes(self, server: Process) -> None:
+        """The database holds their statement: another connection has their head rows."""
+        writing = [one for one in self.sessions if one.point in WRITING]
+        if writing:
             connection = await self._locks.enter_async_context(database(self.machine.database_url))
             await self._locks.enter_async_context(connection.transaction())
-            await connection.execute(_LOCK, [one.id for one in closing])
-            for one in closing:
+            await connection.execute(_LOCK, [one.id for one in writing])
+            for one in writing:
                 await server.tell(one.id)
             # Inside a transaction the statistics stand still.
             async with database(self.machine.database_url) as other:
-                while await other.fetchval(_WAITING) < len(closing):
+                while await other.fetchval(_WAITING) < len(writing):
                     await asyncio.sleep(0)
 
     async def crashed(self) -> None:
