@@ -16,6 +16,11 @@ CONNECT_TIMEOUT_S = 10
 ACQUIRE_TIMEOUT_S = 30
 # Who uses a connection for longer has a database that hangs: its own limits are for statements, and it keeps them.
 USE_TIMEOUT_S = 60
+# Needs no right, and more room on the disk of the database than a step does: a sort that does not fit its memory.
+_TRY_THE_DISK = """
+    set local work_mem = '64kB';
+    select count(*) from (select md5(number::text) from generate_series(1, 20000) as number order by 1) as sorted
+"""
 SERVER_SETTINGS = {
     "application_name": "hango",
     "timezone": "UTC",
@@ -47,6 +52,7 @@ class Pool:
         )
         self._opening = asyncio.Lock()
         self._opened = False
+        self._full = False
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[asyncpg.Connection]:
@@ -64,6 +70,9 @@ class Pool:
             limit = asyncio.get_running_loop().call_later(USE_TIMEOUT_S, connection.terminate)
             try:
                 yield cast("asyncpg.Connection", connection)
+            except asyncpg.DiskFullError:
+                self._full = True
+                raise
             except asyncpg.InterfaceError as error:
                 if _is_lost(connection):
                     raise StoreUnavailable from error
@@ -93,9 +102,10 @@ class Pool:
         return self._pool.get_size() - self._pool.get_idle_size()
 
     async def reach(self) -> None:
-        """Raises StoreUnavailable."""
+        """Raises StoreUnavailable, also when a write has found the disk full and it still is."""
         async with self.connection() as connection:
-            await connection.fetchval("select 1")
+            await connection.execute(_TRY_THE_DISK if self._full else "select 1")
+            self._full = False
 
     @property
     def idle(self) -> int:

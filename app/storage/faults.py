@@ -19,10 +19,13 @@ _UNAVAILABLE = (
     asyncpg.InternalClientError,
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
+    asyncpg.PostgresSystemError,
 )
 
 
 UNREACHABLE = "The database cannot be reached or does not answer."
+FULL = "The disk of the database is full."
+READ_ONLY = "The database is read-only."
 
 
 @contextmanager
@@ -36,5 +39,9 @@ def public_errors() -> Iterator[None]:
         raise InvalidRequest("A value is out of range, or holds a character that cannot be stored.") from error
     except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError) as error:
         raise SchemaBehind from error
+    except asyncpg.DiskFullError as error:
+        raise StoreUnavailable(FULL) from error
+    except asyncpg.ReadOnlySQLTransactionError as error:  # a standby, after a failover say
+        raise StoreUnavailable(READ_ONLY) from error
     except _UNAVAILABLE as error:
         raise StoreUnavailable(UNREACHABLE) from error

@@ -1,7 +1,6 @@
 """A disk of the session files that is really full, or read-only: said clearly, nothing promised, nothing lost."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,37 +11,17 @@ from tests.double.control import Double
 from tests.double.steps import Reply, call, say
 from tests.journeys.house import Build, House
 from tests.journeys.long_sessions import contents, offload_file, open_long, summarizing, told
+from tests.journeys.small_disk import fill, small_disk
 
 FULL = "The disk of the session files is full."
 READ_ONLY = "The disk of the session files is read-only."
 
 
-def mounted(command: list[str]) -> bool:
-    return subprocess.run(command, check=False, capture_output=True).returncode == 0
-
-
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """One of 512 KiB, where the session files of the test's server will be."""
-    folder = tmp_path / "data" / "files"
-    folder.mkdir(parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=512k,mode=0700", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or not shutil.which("mount") or not mounted(mount):
-        pytest.skip("only root may mount a small disk, and not in every container")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-def fill(disk: Path) -> Path:
-    filler = disk / ".filler"
-    with filler.open("wb", buffering=0) as file:
-        for size in (2**16, 1):
-            try:
-                while file.write(b"x" * size):
-                    pass
-            except OSError:
-                continue
-    return filler
+    with small_disk(tmp_path / "data" / "files", "512k") as folder:
+        yield folder
 
 
 async def unready(house: House) -> str:

@@ -151,3 +151,12 @@ async def test_times_are_utc_and_no_connection_is_held_between_steps(postgres, p
         assert await connection.fetchval("show timezone") == "UTC"
         busy = "select count(*) from pg_stat_activity where datname = current_database() and state <> 'idle'"
         assert await connection.fetchval(busy) == 1
+
+
+async def test_a_database_that_takes_no_writes_is_unavailable_and_says_so(postgres, pool):
+    session = await postgres.open()
+    async with pool.connection() as connection:
+        await connection.execute("set default_transaction_read_only = on")
+    with pytest.raises(StoreUnavailable, match=r"The database is read-only\."):
+        await postgres.accept(session)
+    assert (await postgres.runs.list(session, 0, 10)) == []
