@@ -74,7 +74,9 @@ async def restarted(
         await walk.to_their_points(server, house)
         await walk.crashed()
         await end(own, number)
-        with suppress(asyncpg.PostgresError, asyncpg.InternalClientError):  # its connection is gone
+        with suppress(
+            asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError
+        ):  # its connection is gone
             await walk.let_the_closing_go()
         await server.tell(ANY)
         await server.wrote("the store is away: a step waits for it")
