@@ -68,7 +68,7 @@ def make_closer(store: SessionStore, sessions: Sessions, notebook: Notebook | No
 
 def make_sessions(settings: Settings, store: SessionStore, bench: Workbench, profiles: Profiles) -> Sessions:
     async def tools_of(session: Session) -> tuple[ToolDefinition, ...]:
-        return (await bench.tools_of(session)).definitions
+        return bench.known_tools(session).definitions
 
     return Sessions(
         store=store,

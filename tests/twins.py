@@ -209,7 +209,7 @@ class Works:
         taken = await self.runs.start(session.id, "one", lambda beginning: plans.start(beginning, self.ids))
         assert taken is not None
         run, profile = taken.beginning.run, profile_of(session, session.model)
-        book, rows = await open_book(self.bench, run)
+        book, rows = await open_book(self.bench, session, run)
         journal = Journal(taken, rows, (), Writer(taken, self.runs, self.clock), Broadcast())
         return Turn(
             session, run, profile, journal, self.bench, book, make_desk(self.bench, profile), True, self.bench.tools

@@ -47,10 +47,10 @@ class Book:
         self._key: tuple[Content, tuple[ToolDefinition, ...], str] | None = None
         self._view: tuple[Ledger, View] | None = None
 
-    def key(self, model: str, system: Content, tools: tuple[ToolDefinition, ...]) -> str:
+    def key(self, model: str, system: Content, declared: tuple[ToolDefinition, ...]) -> str:
         """`preamble_key`, computed again only for other objects."""
-        if self._key is None or self._key[0] is not system or self._key[1] is not tools:
-            self._key = (system, tools, preamble_key(model, system, tools))
+        if self._key is None or self._key[0] is not system or self._key[1] is not declared:
+            self._key = (system, declared, preamble_key(model, system, declared))
         return self._key[2]
 
     def plan(self, memo: Memo, epoch: Epoch | None = None, force: Mapping[str, Any] | None = None) -> Plan:
@@ -80,6 +80,10 @@ class Book:
             self.made = (*self.made, plan.epoch)
             self.counted_at = 0
             self.compacted = self.compacted or any(isinstance(record, Cut) for record in plan.epoch.records)
+
+    @property
+    def sent_tools(self) -> tuple[ToolDefinition, ...]:
+        return self.ledger.preamble.tools if self.ledger.preamble else ()
 
     @property
     def state(self) -> Mapping[str, Any]:

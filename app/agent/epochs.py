@@ -57,7 +57,7 @@ def _epoch(turn: Turn, request: ModelRequest, call: Call) -> Epoch | None:
     epoch = draft.epoch(turn.bench.ids.new("epo"))
     if draft.stable is None:
         return epoch
-    key = turn.book.key(call.profile.model, call.system, call.tools)
+    key = turn.book.key(call.profile.model, call.system, turn.tools.declared)
     return replace(epoch, preamble=Preamble(key, request.system, draft.stable, request.tools))
 
 

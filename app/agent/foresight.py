@@ -54,7 +54,7 @@ async def foresee_compaction(bench: Workbench, session: Session, profile: ModelP
         created_at=session.updated_at,
         ended_at=None,
     )
-    book, rows = await open_book(bench, run)
-    tools = await bench.tools_of(session)
+    book, rows = await open_book(bench, session, run)
+    tools = bench.known_tools(session, book.sent_tools)
     turn = Turn(session, run, profile, _Reading(rows, session), bench, book, make_desk(bench, profile), True, tools)
     return await foresee(turn)

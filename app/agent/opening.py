@@ -14,12 +14,14 @@ from app.conversation.messages import StoredMessage
 from app.conversation.model_profile import ModelProfile
 from app.conversation.records import Ledger
 from app.conversation.run import Run
+from app.conversation.session import Session
+from app.conversation.tool_servers import PREFIX
 from app.middleware.chain import Desk
 
 log = logging.getLogger(__name__)
 
 
-async def open_book(bench: Workbench, run: Run) -> tuple[Book, Sequence[StoredMessage]]:
+async def open_book(bench: Workbench, session: Session, run: Run) -> tuple[Book, Sequence[StoredMessage]]:
     """Records that cannot be used are left out, with an error in the log: the view shows what they had hidden."""
     newest, sources = await bench.ledgers.read(run.session_id)
     ledger, ignored = read_ledger(newest, sources)
@@ -27,17 +29,21 @@ async def open_book(bench: Workbench, run: Run) -> tuple[Book, Sequence[StoredMe
     faults = (*ignored, *unusable)
     if faults:
         ledger = replace(ledger, memo=drop_anchor(ledger.memo))
-    book = Book(_for_model(ledger, run.model), run.id, run.state)
+    book = Book(_for_model(bench, session, ledger, run.model), run.id, run.state)
     for fault in faults:
         log.error("record ignored: %s", fault, extra={"session": run.session_id})
         book.ignored.append(fault)
     return book, rows
 
 
-def _for_model(ledger: Ledger, model: str) -> Ledger:
+def _for_model(bench: Workbench, session: Session, ledger: Ledger, model: str) -> Ledger:
     """What another model's requests taught of the window and its measure does not hold for this one."""
     sent = ledger.preamble
-    if sent is None or preamble_key(model, sent.system[: sent.stable], sent.tools) == sent.key:
+    if sent is None:
+        return ledger
+    own = (tool for tool in sent.tools if not tool.name.startswith(PREFIX))
+    servers = (tool for tool in bench.known_tools(session, sent.tools).declared if tool.name.startswith(PREFIX))
+    if preamble_key(model, sent.system[: sent.stable], (*own, *servers)) == sent.key:
         return ledger
     return replace(ledger, memo=replace(drop_anchor(ledger.memo), learned_window=None, declined_at=0))
 

@@ -44,6 +44,9 @@ async def prepare(
         cause = _decide(turn, call, measured, over_cap)
     call.draft.cause = cause
     call = replace(call, before=measured.tokens, estimated=estimated)
+    if cause is not None and call.ledger.preamble is not None:
+        await turn.list_tools_afresh()
+        call = replace(call, tools=turn.tools.definitions)
     await _warn(turn, call, request, cause)
     if ladder.force is not Cause.MANUAL:
         _check_possible(call, request)
@@ -188,6 +191,6 @@ def _over_cap(call: Call, request: ModelRequest) -> bool:
 
 
 def _decide(turn: Turn, call: Call, measured: Measured, over_cap: bool) -> Cause | None:
-    key = turn.book.key(call.profile.model, call.system, call.tools)
+    key = turn.book.key(call.profile.model, call.system, turn.tools.declared)
     ledger = replace(call.ledger, memo=call.draft.memo)
     return decide(ledger, key, call.budget, measured, call.draft.forced, call.automatic, over_cap)

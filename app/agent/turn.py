@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from app.agent.book import Book
 from app.context.budget import Budget, make_budget
@@ -49,8 +49,17 @@ async def nothing_to_learn(model: str) -> None:
     del model
 
 
-ToolsOf = Callable[[Session], Awaitable[Registry]]
-"""The tools that the server runs for a session: its own, and what this session has besides."""
+class MoreTools(Protocol):
+    """The tools that are run for a session: the server's own, and what this session has besides. `sent`: those of its
+    preamble."""
+
+    def known(self, session: Session, sent: Sequence[ToolDefinition]) -> Registry:
+        """Without asking anybody."""
+        ...
+
+    async def asked(self, session: Session, sent: Sequence[ToolDefinition], afresh: bool) -> Registry:
+        """Tool servers that nothing is known of are asked, or (`afresh`: an epoch begins) all of them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +86,21 @@ class Workbench:
     volatile: Volatile = nothing_volatile
     unknown_models: set[str] = field(default_factory=set)
     learn: Learn = nothing_to_learn
-    more_tools: ToolsOf | None = None
+    more_tools: MoreTools | None = None
 
-    async def tools_of(self, session: Session) -> Registry:
-        """With those that the client answers."""
-        run_here = self.tools if self.more_tools is None else await self.more_tools(session)
-        return run_here.with_client([ToolDefinition(**tool) for tool in session.settings.tools])
+    def known_tools(self, session: Session, sent: Sequence[ToolDefinition] = ()) -> Registry:
+        """With those that the client answers, without asking anybody."""
+        return _with_client(self.tools if self.more_tools is None else self.more_tools.known(session, sent), session)
+
+    async def tools_of(self, session: Session, sent: Sequence[ToolDefinition], afresh: bool = False) -> Registry:
+        """As above; tool servers may be asked."""
+        if self.more_tools is None:
+            return _with_client(self.tools, session)
+        return _with_client(await self.more_tools.asked(session, sent, afresh), session)
+
+
+def _with_client(run_here: Registry, session: Session) -> Registry:
+    return run_here.with_client([ToolDefinition(**tool) for tool in session.settings.tools])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +138,11 @@ class Turn:
     def _budget(self, thinking: Mapping[str, Any] | None) -> Budget:
         wanted = self.run.input.max_tokens or self.session.settings.max_tokens
         return make_budget(self.profile, wanted, thinking, self.book.ledger.memo.learned_window)
+
+    async def list_tools_afresh(self) -> None:
+        """For an epoch that is about to begin."""
+        if self.bench.more_tools is not None:
+            self.tools.turn_to(await self.bench.tools_of(self.session, self.book.sent_tools, afresh=True))
 
     async def warn(self, code: str, numbers: Mapping[str, Any]) -> None:
         """Tells readers once per run."""

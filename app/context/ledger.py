@@ -37,9 +37,9 @@ _PINNED = frozenset({Tier.FIT, Tier.MEDIA_SHEDDING})
 _STRIP = 0  # the decision about thinking, among ids of parts
 
 
-def preamble_key(model: str, system: Content, tools: Sequence[ToolDefinition]) -> str:
+def preamble_key(model: str, system: Content, declared: Sequence[ToolDefinition]) -> str:
     """A hash of what the user can change of the preamble. The order of tools and of keys does not count."""
-    listed = [[tool.name, tool.description, tool.input_schema] for tool in sorted(tools, key=lambda tool: tool.name)]
+    listed = [[tool.name, tool.description, tool.input_schema] for tool in sorted(declared, key=lambda tool: tool.name)]
     text = json.dumps([model, system, listed], sort_keys=True, default=dict)
     return sha256(text.encode()).hexdigest()
 

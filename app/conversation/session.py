@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from app.conversation.messages import Content
+from app.conversation.tool_servers import ToolServer
 from app.conversation.usage import UsageByPurpose
 
 SessionStatus = Literal["idle", "running", "waiting", "closing", "closed"]
@@ -26,6 +27,12 @@ class SessionSettings:
     context: Mapping[str, Any] = field(default_factory=dict)
     tools: Sequence[Mapping[str, Any]] = field(default_factory=list)
     approvals: Mapping[str, Any] = field(default_factory=dict)
+    mcp_servers: tuple[ToolServer, ...] = ()
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        servers = tuple(map(ToolServer.from_json, value.get("mcp_servers", ())))
+        return cls(**{**value, "mcp_servers": servers})
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,17 @@ from app.conversation.events import EventType, StoredEvent
 from app.conversation.messages import Block, StoredMessage
 from app.conversation.notes import Note, Scope
 from app.conversation.reply import Delta, StreamItem
-from app.conversation.request import ModelRequest, ToolDefinition
+from app.conversation.request import ModelRequest
 from app.conversation.run import Lease, NewMessage, NewRun, Run, RunStatus, Step, ToolCall, Written
 from app.conversation.session import Idempotency, NewSession, Session
-from app.conversation.tools import ToolRequest, ToolResult
 from app.conversation.usage import Purpose, Usage, UsageByPurpose
 from app.ports.files import FileBackend as FileBackend
 from app.ports.files import FileEnd as FileEnd
 from app.ports.files import FileInfo as FileInfo
+from app.ports.tools import NO_SERVERS as NO_SERVERS
+from app.ports.tools import ServerTools as ServerTools
+from app.ports.tools import Tool as Tool
+from app.ports.tools import ToolServers as ToolServers
 
 
 class Clock(Protocol):
@@ -368,20 +371,6 @@ class TurnLog(Protocol):
     @property
     def shown(self) -> str | None:
         """The open message's id once a reader may have seen a piece of it."""
-        ...
-
-
-class Tool(Protocol):
-    """A tool the server runs. `safe`: running it twice does no harm, so it may be repeated after a crash."""
-
-    @property
-    def definition(self) -> ToolDefinition: ...
-
-    @property
-    def safe(self) -> bool: ...
-
-    async def run(self, request: ToolRequest) -> ToolResult:
-        """May raise: the caller turns every exception into an error result."""
         ...
 
 

@@ -40,7 +40,7 @@ def session_of(row: Row) -> Session:
         title=row["title"],
         system=tuple(row["system"]),
         model=row["model"],
-        settings=SessionSettings(**row["settings"]),
+        settings=SessionSettings.from_json(row["settings"]),
         status=row["status"],
         usage=usage_from_json(row["usage"]),
         last_input_tokens=row["last_input_tokens"],

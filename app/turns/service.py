@@ -115,7 +115,7 @@ class Turns:
         command = compact_command(run_input.content) is not None
         if not command:
             system = session.system or self._bench.base_system
-            tools = (await self._bench.tools_of(session)).definitions
+            tools = self._bench.known_tools(session).definitions
             check_size(system, run_input, profile, tools, self._estimator)
         new = NewRun(self._bench.ids.new("run"), session.id, run_input, model, "compact" if command else "turn")
         run, events = await self._accept(new, queue and not command, key, session.tenant)

@@ -9,6 +9,7 @@ from typing import Any
 
 from opentelemetry.trace import Span
 
+from app.agent.book import Book
 from app.agent.compaction import compact
 from app.agent.loop import run_loop
 from app.agent.opening import make_desk, open_book
@@ -19,6 +20,7 @@ from app.conversation.run import RunStatus
 from app.conversation.session import Session
 from app.errors import LeaseLost, RunFailed, StoreUnavailable
 from app.ports import RunStore, Taken
+from app.tools.registry import Registry
 from app.turns import signals
 from app.turns.broadcast import Broadcast
 from app.turns.closing import Outcome, closing_step, failure
@@ -44,11 +46,11 @@ async def work_on(
     session, run = taken.beginning.session, taken.beginning.run
     await bench.learn(run.model)
     profile = profile_of(session, run.model)
-    book, rows = await open_book(bench, run)
+    book, rows = await open_book(bench, session, run)
     calls = await bench.transcript.calls(session.id, rows[-1].seq) if unanswered(rows) else ()
     journal = Journal(taken, rows, calls, Writer(taken, runs, bench.clock), broadcast)
     compaction = bench.tiers and bool(session.settings.context.get("compaction", bench.settings.compaction))
-    tools = await bench.tools_of(session)
+    tools = await _tools(bench, session, book, order)
     turn = Turn(session, run, profile, journal, bench, book, make_desk(bench, profile), compaction, tools)
     try:
         with signals.turn_span(session, run) as span:
@@ -59,6 +61,17 @@ async def work_on(
             await finish(_close(turn, journal, outcome, span))
     finally:
         journal.seal()
+
+
+async def _tools(bench: Workbench, session: Session, book: Book, order: Order) -> Registry:
+    """A tool server may take its time; who ends the run does not wait for it."""
+    asked = asyncio.create_task(bench.tools_of(session, book.sent_tools))
+    try:
+        ends: set[asyncio.Future[Any]] = {asked, order}
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        return asked.result() if asked.done() else bench.known_tools(session, book.sent_tools)
+    finally:
+        asked.cancel()
 
 
 async def _close(turn: Turn, journal: Journal, outcome: Outcome, span: Span) -> None:
