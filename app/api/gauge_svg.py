@@ -12,6 +12,8 @@ MOST_BARS = 120
 SIZE = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
 RING_X, RING_Y, RADIUS = 110, 116, 72
 LEFT, RIGHT, TOP, BOTTOM = 236, 632, 52, 200
+# Room for the names of the first and the last turn below the bars.
+LABELS = 120
 # Above every bar, so that the highest one is not cut.
 HEADROOM = 1.05
 
@@ -124,7 +126,8 @@ def _axis(bars: Sequence[Bar]) -> Iterator[str]:
         return
     yield _text(LEFT, 222, f"turn {bars[0].first:,}", "faint", "start")
     if bars[-1].last > bars[0].first:
-        yield _text(RIGHT, 222, f"turn {bars[-1].last:,}", "faint", "end")
+        *_, (_, x, width) = _places(bars)
+        yield _text(max(x + width, LEFT + LABELS), 222, f"turn {bars[-1].last:,}", "faint", "end")
 
 
 def _y(tokens: int, top: float) -> float:

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from app.api.gauge_svg import MOST_BARS, gauge_svg
+import pytest
+
+from app.api.gauge_svg import LABELS, MOST_BARS, gauge_svg
 from app.context.gauge import Gauge
 from app.context.history import Bar
 
@@ -47,6 +49,15 @@ def test_it_says_in_words_what_it_shows():
     assert {"19 %", "ok", "38,000 of 200,000", "trigger 170,000", "warm 120,000", "turn 1", "turn 4"} <= set(
         texts(picture)
     )
+
+
+@pytest.mark.parametrize("count", [2, 4, 12, 40])
+def test_the_name_of_the_last_turn_stands_below_its_bar_and_not_over_the_first_ones(count):
+    picture = drawn(bars=tuple(Bar(n, n, 50_000, 0) for n in range(1, count + 1)))
+    [first, last] = [element for element in picture.iter(f"{NS}text") if element.text.startswith("turn ")]
+    bar, end = columns(picture)[-1], float(last.get("x"))
+    assert last.get("text-anchor") == "end"
+    assert end == max(round(float(bar.get("x")) + float(bar.get("width")), 1), float(first.get("x")) + LABELS)
 
 
 def test_bars_are_as_high_as_their_tokens_and_coloured_by_level():
