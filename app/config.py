@@ -76,6 +76,9 @@ class Settings(BaseModel):
     db_pool_size: int = Field(default=10, ge=2)
     lease_s: float = Field(default=15, ge=1)
     drain_s: float = Field(default=20, ge=0)
+    subagents: bool = False
+    subagent_depth: int = Field(default=1, ge=1, le=5)
+    max_subagents_per_turn: int = Field(default=20, ge=1)
     memory: bool = False
     memory_max_lines: int = Field(default=200, ge=1)
     memory_compression: bool = True

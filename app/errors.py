@@ -8,6 +8,7 @@ HangoError
 |- Conflict                           409
 |  |- SessionBusy                     names the live run
 |  |- SessionClosed
+|  |- SubagentSession
 |  '- IdempotencyMismatch
 |- BodyTooLarge, InputTooLarge        413, with the numbers
 |- TooManyRequests                    429, with the limit and when to ask again
@@ -102,6 +103,13 @@ class SessionClosed(Conflict):
 
     def __init__(self) -> None:
         super().__init__("The session was closed; it takes no turns any more.")
+
+
+class SubagentSession(Conflict):
+    code, title = "subagent_session", "The session belongs to a subagent"
+
+    def __init__(self) -> None:
+        super().__init__("This session belongs to a subagent and can only be read; act on the session above it.")
 
 
 class IdempotencyMismatch(Conflict):

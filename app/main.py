@@ -40,7 +40,9 @@ from app.system import RandomIds, SystemClock
 from app.tools.registry import Registry
 from app.turns.admission import Admission
 from app.turns.service import Turns
+from app.turns.subagents import Bounds, Subagents
 from app.wiring import (
+    Delegation,
     make_closer,
     make_context_settings,
     make_estimator,
@@ -131,8 +133,9 @@ def make_services(
     transcript, runs, events = PostgresTranscript(pool), PostgresRuns(pool, settings.lease_s), PostgresEvents(pool)
     stores = PostgresSessions(pool)
     notebook = make_notebook(settings, pool, stores, provider, estimator) if settings.memory else None
-    files = rendered(make_files(settings), transcript, notebook)
-    tools = Registry(own_tools(files, notebook) if given_tools is None else given_tools)
+    files = rendered(make_files(settings), transcript, notebook, stores)
+    delegation = Delegation(settings.subagents)
+    tools = Registry((*(own_tools(files, notebook) if given_tools is None else given_tools), *delegation.tools))
     ledgers = PostgresLedger(pool)
     models = ModelLimits(settings.profile, provider, settings.count_tokens_timeout_s)
     bench = Workbench(
@@ -151,6 +154,7 @@ def make_services(
         tiers=has_tiers(STACK),
         learn=models.learn,
         volatile=notebook.blocks if notebook else nothing_volatile,
+        after_run=delegation.after_run,
     )
 
     def profile_of(session: Session, model: str) -> ModelProfile:
@@ -158,6 +162,8 @@ def make_services(
 
     admission = Admission(bench.clock, settings.max_live_runs_per_tenant, settings.max_turns_per_minute)
     turns = Turns(bench, runs, events, estimator, profile_of, _owner(), settings.lease_s, admission)
+    bounds = Bounds(settings.subagent_depth, settings.max_subagents_per_turn)
+    delegation.subagents = Subagents(stores, turns, events, bench, bounds)
     sessions = make_sessions(settings, stores, bench, models.profile)
     forks, exports, imports = make_transfers(sessions)
     return Services(

@@ -1,12 +1,16 @@
 """Settings -> adapters, piece by piece; `main` puts them together."""
 
+from dataclasses import dataclass
+
 from app.agent.turn import ContextSettings, Workbench
 from app.api.readiness import Check, Readiness
 from app.config import Settings
 from app.context.estimate import HeuristicEstimator
 from app.conversation.model_profile import ModelProfile
 from app.conversation.request import ToolDefinition
+from app.conversation.run import Run
 from app.conversation.session import Session
+from app.conversation.tools import ToolRequest, ToolResult
 from app.conversation.usage import Usage
 from app.errors import HangoError
 from app.filesystem.limited import LimitedFiles
@@ -14,6 +18,7 @@ from app.filesystem.local import LocalFiles
 from app.filesystem.memory import MemoryFiles
 from app.filesystem.notes_file import NotesFile
 from app.filesystem.results import ResultFiles
+from app.filesystem.shared_workspace import SharedWorkspace
 from app.memory.notebook import Notebook
 from app.ports import Estimator, FileBackend, Provider, SessionStore, Tool, TranscriptStore
 from app.sessions.closing import Closer
@@ -30,7 +35,9 @@ from app.system import SystemClock
 from app.tools.compact_conversation import CompactConversation
 from app.tools.file_tools import file_tools
 from app.tools.remember import Remember
+from app.tools.task import Task
 from app.turns.service import Turns
+from app.turns.subagents import Subagents
 
 # A limit in tokens holds for every release as one in bytes; models take about this many a token.
 BYTES_PER_TOKEN = 2.5
@@ -107,14 +114,42 @@ def make_readiness(turns: Turns, pool: Pool, files: FileBackend) -> Readiness:
     )
 
 
-def rendered(stored: FileBackend, transcript: TranscriptStore, notebook: Notebook | None) -> FileBackend:
-    """With the areas that are made of rows."""
-    return ResultFiles(NotesFile(stored, notebook.read) if notebook else stored, transcript)
+def rendered(
+    stored: FileBackend, transcript: TranscriptStore, notebook: Notebook | None, sessions: SessionStore
+) -> FileBackend:
+    """With the areas that are made of rows, and the workspace that subagents share."""
+
+    async def root_of(session_id: str) -> str:
+        session = await sessions.find(session_id)
+        return session.id if session.parent_session_id is None else await root_of(session.parent_session_id)
+
+    shared = SharedWorkspace(stored, root_of)
+    return ResultFiles(NotesFile(shared, notebook.read) if notebook else shared, transcript)
 
 
 def own_tools(files: FileBackend, notebook: Notebook | None) -> tuple[Tool, ...]:
     own = (*file_tools(files, SystemClock()), CompactConversation())
     return (*own, Remember(notebook.remember)) if notebook else own
+
+
+@dataclass
+class Delegation:
+    """Subagents need the turns, which need the tools, which need the subagents: `subagents` comes last."""
+
+    on: bool
+    subagents: Subagents | None = None
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return (Task(self._delegate),) if self.on else ()
+
+    async def _delegate(self, request: ToolRequest, prompt: str) -> ToolResult:
+        assert self.subagents is not None
+        return await self.subagents.delegate(request, prompt)
+
+    async def after_run(self, run: Run) -> None:
+        if self.on and self.subagents is not None:
+            await self.subagents.end_children(run)
 
 
 def make_context_settings(settings: Settings) -> ContextSettings:

@@ -11,7 +11,8 @@ from app.conversation.model_profile import ModelProfile
 from app.conversation.reply import Delta
 from app.conversation.run import Run, RunInput, RunStatus, Step, ToolCall, Written
 from app.conversation.session import Session
-from app.conversation.usage import Purpose, Usage, UsageByPurpose
+from app.conversation.usage import UsageByPurpose
+from app.ports import NOTHING_SPENT
 
 
 class _Reading:
@@ -24,11 +25,9 @@ class _Reading:
         self.shown: str | None = None
         self._session = session
 
-    async def write(self, step: Step) -> Written:
-        del step
+    async def write(self, step: Step, spent: UsageByPurpose = NOTHING_SPENT) -> Written:
+        del step, spent
         return Written((), (), self._session.updated_at, 0)
-
-    async def spend(self, purpose: Purpose, usage: Usage) -> None: ...
 
     def open_message(self, message_id: str) -> None: ...
 

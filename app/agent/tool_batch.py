@@ -14,7 +14,6 @@ from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import Block
 from app.conversation.run import CallState, Step, ToolCall
 from app.conversation.tools import ToolRequest, ToolResult
-from app.conversation.usage import Purpose
 from app.signals.calls import record_tool, tool_span
 
 log = logging.getLogger(__name__)
@@ -50,14 +49,12 @@ async def _answer(turn: Turn, call: ToolCall, use: Block, gate: asyncio.Semaphor
         await turn.log.write(Step(changes=(started,), events=(NewEvent(EventType.TOOL_STARTED, data),)))
         result = await _run(turn, call, use)
         await _store(turn, call, result)
-        if result.spent.calls:
-            await turn.log.spend(Purpose.MEMORY, result.spent)
 
 
 async def _store(turn: Turn, call: ToolCall, result: ToolResult) -> None:
     step = done_step([done(call, result)])
     if not result.compacts:
-        await turn.log.write(step)
+        await turn.log.write(step, result.spent)
         return
     plan = turn.book.plan(turn.book.ledger.memo, force={"tool_use_id": call.tool_use_id})
     await turn.log.write(replace(step, state=plan.state))
@@ -66,7 +63,11 @@ async def _store(turn: Turn, call: ToolCall, result: ToolResult) -> None:
 
 async def _run(turn: Turn, call: ToolCall, use: Block) -> ToolResult:
     asked = turn.book.tool_asked or _asked_beside(turn, call)
-    request = ToolRequest(turn.session.id, turn.run.id, call.tool_use_id, call.name, use["input"], asked)
+
+    async def tell(event: NewEvent) -> None:
+        await turn.log.write(Step(events=(event,)))
+
+    request = ToolRequest(turn.session.id, turn.run.id, call.tool_use_id, call.name, use["input"], asked, tell)
     with tool_span(request) as span:
         result = await _result(turn, request)
         record_tool(span, result)

@@ -62,6 +62,14 @@ class MoreTools(Protocol):
         ...
 
 
+AfterRun = Callable[[Run], Awaitable[None]]
+"""What is due once a run has ended, however it did."""
+
+
+async def nothing_after(run: Run) -> None:
+    del run
+
+
 @dataclass(frozen=True, slots=True)
 class Workbench:
     """What all runs of a server share. `tiers`: the stack has some; without them no mark begins an epoch.
@@ -87,6 +95,7 @@ class Workbench:
     unknown_models: set[str] = field(default_factory=set)
     learn: Learn = nothing_to_learn
     more_tools: MoreTools | None = None
+    after_run: AfterRun = nothing_after
 
     def known_tools(self, session: Session, sent: Sequence[ToolDefinition] = ()) -> Registry:
         """With those that the client answers, without asking anybody."""

@@ -85,6 +85,33 @@ class Waiting(BaseModel):
     tool_use_ids: list[str]
 
 
+class OfSubagent(BaseModel):
+    """`tool_use_id`: the call that started it; `child_seq`: the event's number in the child's log, 0 at its start."""
+
+    tool_use_id: str
+    session_id: str
+    run_id: str
+    child_seq: int
+
+
+class SubagentMessage(OfSubagent):
+    text: str
+
+
+class SubagentToolStarted(OfSubagent):
+    child_tool_use_id: str
+    name: str
+
+
+class SubagentToolCompleted(OfSubagent):
+    child_tool_use_id: str
+    is_error: bool
+
+
+class SubagentEnded(OfSubagent):
+    status: Literal["completed", "failed", "cancelled", "interrupted"]
+
+
 class Completed(BaseModel):
     stop_reason: str
     usage: Usages
@@ -169,6 +196,11 @@ DATA: dict[str, type[BaseModel]] = {
     "context.overflow_retry": OverflowRetry,
     "context.warning": Warned,
     "session.usage": SessionUsage,
+    "subagent.started": OfSubagent,
+    "subagent.message": SubagentMessage,
+    "subagent.tool_started": SubagentToolStarted,
+    "subagent.tool_completed": SubagentToolCompleted,
+    "subagent.ended": SubagentEnded,
     "turn.waiting": Waiting,
     "turn.completed": Completed,
     "turn.failed": Failed,

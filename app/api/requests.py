@@ -16,7 +16,7 @@ from app.api.json_body import apart
 from app.api.readiness import Readiness
 from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Idempotency, Session
-from app.errors import NotFound
+from app.errors import NotFound, SubagentSession
 from app.ports import Database, EventLog, FileBackend, MetricsPage, TranscriptStore
 from app.sessions.closing import Closer
 from app.sessions.exporting import Exports
@@ -96,8 +96,12 @@ def known_id(value: str) -> str:
 SessionId = Annotated[str, Path(json_schema_extra={"format": "session-id"})]
 
 
-async def _session(services: Context, tenant: Tenant, session_id: SessionId) -> Session:
-    return await services.sessions.get(tenant, known_id(session_id))
+async def _session(request: Request, services: Context, tenant: Tenant, session_id: SessionId) -> Session:
+    """A subagent's session is read-only from outside."""
+    session = await services.sessions.get(tenant, known_id(session_id))
+    if session.parent_session_id is not None and request.method != "GET":
+        raise SubagentSession
+    return session
 
 
 def _run_id(run_id: str) -> str:

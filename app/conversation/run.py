@@ -65,6 +65,7 @@ class NewRun:
     input: RunInput
     model: str
     kind: RunKind = "turn"
+    parent_run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ class SessionSettings:
 
     `tools`: `{name, description, input_schema}` of those that the client answers itself. `approvals`: `{default?,
     tools?: {name: mode}}`, which calls wait for a person first.
+    `depth`: how many sessions stand above this one; 0 unless it is a subagent's.
     """
 
     max_tokens: int | None = None
@@ -27,6 +28,7 @@ class SessionSettings:
     context: Mapping[str, Any] = field(default_factory=dict)
     tools: Sequence[Mapping[str, Any]] = field(default_factory=list)
     approvals: Mapping[str, Any] = field(default_factory=dict)
+    depth: int = 0
     mcp_servers: tuple[ToolServer, ...] = ()
 
     @classmethod
@@ -37,7 +39,10 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """`last_input_tokens` and `compactions` are the counters a turn updates once, at its closing."""
+    """`last_input_tokens` and `compactions` are the counters a turn updates once, at its closing.
+
+    `parent_session_id`: of a subagent's session, which no list shows.
+    """
 
     id: str
     tenant: str
@@ -51,6 +56,7 @@ class Session:
     compactions: int
     created_at: datetime
     updated_at: datetime
+    parent_session_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class NewSession:
     settings: SessionSettings
     title: str | None = None
     base: tuple[str, Mapping[str, Any]] | None = None
+    parent_session_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

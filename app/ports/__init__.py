@@ -12,7 +12,7 @@ from app.conversation.reply import Delta, StreamItem
 from app.conversation.request import ModelRequest
 from app.conversation.run import Lease, NewMessage, NewRun, Run, RunStatus, Step, ToolCall, Written
 from app.conversation.session import Idempotency, NewSession, Session
-from app.conversation.usage import Purpose, Usage, UsageByPurpose
+from app.conversation.usage import Usage, UsageByPurpose
 from app.ports.files import FileBackend as FileBackend
 from app.ports.files import FileEnd as FileEnd
 from app.ports.files import FileInfo as FileInfo
@@ -136,8 +136,11 @@ class SessionStore(Protocol):
         """Closes it, with the usage of its memory; a closed session is left as it is. Raises NotFound."""
         ...
 
-    async def delete(self, tenant: str, session_id: str) -> None:
-        """Deletes the session and all its rows. Raises SessionBusy while a run is live."""
+    async def delete(self, tenant: str, session_id: str) -> Sequence[str]:
+        """Deletes the session with all its rows and the sessions of its subagents; the ids of all that are gone.
+
+        Raises SessionBusy while a run is live.
+        """
         ...
 
 
@@ -303,6 +306,10 @@ class RunStore(Protocol):
         """Live runs by id, in turn order."""
         ...
 
+    async def children(self, run_id: str) -> Sequence[Run]:
+        """The runs of the subagents that this run started, whatever became of them."""
+        ...
+
 
 class LedgerStore(Protocol):
     async def read(self, session_id: str) -> tuple[Mapping[str, Any] | None, Mapping[str, Mapping[str, Any]]]:
@@ -334,6 +341,9 @@ class EventLog(Protocol):
         ...
 
 
+NOTHING_SPENT: UsageByPurpose = {}
+
+
 class TurnLog(Protocol):
     """What the agent loop writes to and reads back: the run's committed steps, and its previews."""
 
@@ -352,12 +362,11 @@ class TurnLog(Protocol):
         """The run's usage so far."""
         ...
 
-    async def write(self, step: Step) -> Written:
-        """Commits a step whole, also when the caller is cancelled meanwhile. Raises LeaseLost."""
-        ...
+    async def write(self, step: Step, spent: UsageByPurpose = NOTHING_SPENT) -> Written:
+        """Commits a step whole, also when the caller is cancelled meanwhile. Raises LeaseLost.
 
-    async def spend(self, purpose: Purpose, usage: Usage) -> None:
-        """Adds to the run's usage, whoever else writes meanwhile. Raises LeaseLost."""
+        `spent` is added to the run's usage as it stands at the commit: parallel tools may all have some.
+        """
         ...
 
     def open_message(self, message_id: str) -> None:

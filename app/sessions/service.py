@@ -81,8 +81,8 @@ class Sessions:
 
     async def delete(self, tenant: str, session_id: str) -> None:
         """Rows first: while a run is live nothing is touched. Raises SessionBusy."""
-        await self.store.delete(tenant, session_id)
-        await self.files.delete_session(session_id)
+        for gone in await self.store.delete(tenant, session_id):
+            await self.files.delete_session(gone)
 
     async def messages(
         self, tenant: str, session_id: str, after: int, limit: int, visible_to: Audience

@@ -20,8 +20,10 @@ _NUMBER = """
 """
 _ADD = f"""
     with run as (
-        insert into runs (id, session_id, turn, kind, status, input, model, state_json, usage, created_at)
-        select $2, $1, coalesce(max(turn), 0) + 1, $3, 'queued', $4, $5, '{{}}', '{{}}', $7 from runs
+        insert into runs (
+            id, session_id, turn, kind, status, input, model, state_json, usage, created_at, parent_run_id
+        )
+        select $2, $1, coalesce(max(turn), 0) + 1, $3, 'queued', $4, $5, '{{}}', '{{}}', $7, $9 from runs
         where session_id = $1
         having ($8 or not exists (
             select from runs where session_id = $1 and status in ('queued', 'running', 'waiting')
@@ -57,7 +59,7 @@ async def accept(
         raise NotFound
     seq, at = head
     added = await connection.fetchrow(
-        _ADD, run.session_id, run.id, run.kind, dumps(asdict(run.input)), run.model, seq, at, queue
+        _ADD, run.session_id, run.id, run.kind, dumps(asdict(run.input)), run.model, seq, at, queue, run.parent_run_id
     )
     if added is None:
         live = await oldest_live(connection, run.session_id)

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from datetime import timedelta
 
 from app.storage.engine import Pool
+from app.storage.sessions import BELOW
 
 SESSIONS = 100  # looked at in one statement
 ROWS = 5000  # deleted in one statement
@@ -36,7 +37,7 @@ _DELETE_KEYS = f"""
 """
 _COUNT_KEYS = f"select count(*) from idempotency where {_OLD_KEY}"
 _IS_UNUSED = """
-    updated_at < now() - $2::interval
+    updated_at < now() - $2::interval and parent_session_id is null
     and not exists (select from runs where session_id = sessions.id and status in ('queued', 'running', 'waiting'))
 """
 _UNUSED = f"select id from sessions where id > $1 and {_IS_UNUSED} order by id limit $3"
@@ -87,14 +88,17 @@ class PostgresPrune:
                 found = [row["id"] for row in await connection.fetch(_UNUSED, last, age, SESSIONS)]
             for session_id in found:
                 last = session_id
-                if dry_run or await self._delete_unused(session_id, age):
-                    yield session_id
+                for gone in [session_id] if dry_run else await self._delete_unused(session_id, age):
+                    yield gone
             full = len(found) == SESSIONS
 
-    async def _delete_unused(self, session_id: str, age: timedelta) -> bool:
+    async def _delete_unused(self, session_id: str, age: timedelta) -> list[str]:
+        """With the sessions of its subagents."""
         async with self._pool.transaction() as connection:
             await connection.execute(_LOCK_HEAD, session_id)
-            return _count(await connection.execute(_DELETE_UNUSED, session_id, age)) > 0
+            below = [row["id"] for row in await connection.fetch(BELOW, session_id)]
+            gone = _count(await connection.execute(_DELETE_UNUSED, session_id, age)) > 0
+            return [session_id, *below] if gone else []
 
 
 def _count(tag: str) -> int:

@@ -18,6 +18,7 @@ class Row(Protocol):
 # The status of a session that is not closed follows from its live runs; a queued one is about to run.
 SESSION_COLUMNS = """
     id, tenant, title, system, model, settings, usage, last_input_tokens, compactions, created_at, updated_at,
+    parent_session_id,
     coalesce((
         select case status when 'waiting' then 'waiting' else 'running' end from runs
         where session_id = sessions.id and status in ('queued', 'running', 'waiting')
@@ -47,6 +48,7 @@ def session_of(row: Row) -> Session:
         compactions=row["compactions"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        parent_session_id=row["parent_session_id"],
     )
 
 

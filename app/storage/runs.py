@@ -27,6 +27,11 @@ _QUEUED = """
     order by first for update of h skip locked
 """
 _COUNT_QUEUED = "select count(*) from runs where status = 'queued'"
+_CHILDREN = f"""
+    select {RUN_COLUMNS} from runs where parent_run_id = $1 and session_id in (
+        select id from sessions where parent_session_id = (select session_id from runs where id = $1)
+    ) order by created_at
+"""
 _LIVE = """
     select id, status from runs where session_id = $1 and status in ('queued', 'running', 'waiting') order by turn
 """
@@ -110,6 +115,10 @@ class PostgresRuns:
         async with self._pool.connection() as connection:
             count: int = await connection.fetchval(_COUNT_QUEUED)
             return count
+
+    async def children(self, run_id: str) -> Sequence[Run]:
+        async with self._pool.connection() as connection:
+            return [run_of(row) for row in await connection.fetch(_CHILDREN, run_id)]
 
     async def live(self, session_id: str) -> Mapping[str, RunStatus]:
         async with self._pool.connection() as connection:

@@ -21,8 +21,10 @@ from app.storage.steps import ADDED_USAGE, CALL_RECORD, MESSAGE_RECORD, call_row
 
 _CREATE = f"""
     with session as (
-        insert into sessions (id, tenant, title, system, model, settings, usage, created_at, updated_at)
-        values ($1, $2, $3, $4, $5, $6, '{{}}', now(), now())
+        insert into sessions (
+            id, tenant, title, system, model, settings, usage, created_at, updated_at, parent_session_id
+        )
+        values ($1, $2, $3, $4, $5, $6, '{{}}', now(), now(), $12)
         returning {SESSION_COLUMNS}
     ), head as (
         insert into session_heads (session_id, next_message_seq) values ($1, $7 + 1)
@@ -60,6 +62,14 @@ _LOCK_HEAD = """
     select from session_heads h join sessions s on s.id = h.session_id where s.id = $1 and s.tenant = $2 for update of h
 """
 _DELETE = "delete from sessions where id = $1"
+# Sessions of subagents, however deep: they go with the one above.
+BELOW = """
+    with recursive below as (
+        select id from sessions where parent_session_id = $1
+        union select s.id from sessions s join below on s.parent_session_id = below.id
+    )
+    select id from below
+"""
 _FIND = f"select {SESSION_COLUMNS} from sessions where id = $1"
 _CLOSING = "update sessions set status = 'closing', updated_at = now() where id = $1 and status = 'idle'"
 _CLOSED = f"""
@@ -101,6 +111,7 @@ class PostgresSessions:
                 dumps([call_row(call.message_seq, call) for call in imported_calls(messages)]),
                 base_id,
                 None if state is None else dumps(state),
+                session.parent_session_id,
             )
             return session_of(row), True
 
@@ -145,10 +156,12 @@ class PostgresSessions:
             await connection.execute(_CLOSED, session_id, dumps(usage_to_json(usage)))
             return await _get(connection, tenant, session_id)
 
-    async def delete(self, tenant: str, session_id: str) -> None:
+    async def delete(self, tenant: str, session_id: str) -> Sequence[str]:
         async with self._pool.transaction() as connection:
             await _lock_idle(connection, tenant, session_id)
+            below = [row["id"] for row in await connection.fetch(BELOW, session_id)]
             await connection.execute(_DELETE, session_id)
+            return [session_id, *below]
 
 
 async def _lock_idle(connection: asyncpg.Connection, tenant: str, session_id: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.conversation.notes import MAX_NOTE_CHARS, MEMORY_PATH
 from app.conversation.tools import ToolRequest, ToolResult
-from app.conversation.usage import Usage
+from app.conversation.usage import Purpose, Usage
 from app.tools.schema import define, text
 
 Add = Callable[[str, str], Awaitable[Usage]]
@@ -29,7 +29,7 @@ class Remember:
         if fault := _fault(note):
             return ToolResult(fault, is_error=True)
         spent = await self.add(request.session_id, note)
-        return ToolResult(f"Noted in {MEMORY_PATH}.", spent=spent)
+        return ToolResult(f"Noted in {MEMORY_PATH}.", spent={Purpose.MEMORY: spent} if spent.calls else {})
 
 
 def _fault(note: str) -> str | None:

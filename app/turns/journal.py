@@ -9,9 +9,9 @@ from app.conversation.events import EventType
 from app.conversation.messages import Block, StoredMessage
 from app.conversation.reply import Delta
 from app.conversation.run import NewMessage, Step, ToolCall, Written
-from app.conversation.usage import Purpose, Usage, UsageByPurpose, add_usage
+from app.conversation.usage import UsageByPurpose, add_usage
 from app.errors import LeaseLost
-from app.ports import Taken
+from app.ports import NOTHING_SPENT, Taken
 from app.turns.broadcast import Broadcast
 from app.turns.open_message import OpenMessage
 from app.turns.shielded import finish
@@ -60,12 +60,15 @@ class Journal:
     def shown(self) -> str | None:
         return self._open.message_id if self._open and self._open.shown else None
 
-    async def write(self, step: Step) -> Written:
+    async def write(self, step: Step, spent: UsageByPurpose = NOTHING_SPENT) -> Written:
         """A cancelled caller waits for the commit: whether a step happened is never in doubt."""
-        return await finish(self._commit(lambda: step))
+        return await finish(self._commit(lambda: self._spending(step, spent)))
 
-    async def spend(self, purpose: Purpose, usage: Usage) -> None:
-        await finish(self._commit(lambda: Step(usage=add_usage(self._usage, purpose, usage))))
+    def _spending(self, step: Step, spent: UsageByPurpose) -> Step:
+        usage = step.usage or self._usage
+        for purpose, tokens in spent.items():
+            usage = add_usage(usage, purpose, tokens)
+        return replace(step, usage=usage) if spent else step
 
     async def close(self, last: Callable[[], Step]) -> None:
         """Commits the last step, made from what every step before it has left. Whoever still writes gets LeaseLost."""

@@ -151,6 +151,7 @@ class Runner:
         for event in taken.written.events:
             self._broadcast.publish(event)
         if taken.closed:
+            await self._bench.after_run(taken.beginning.run)
             return taken
         if self._stopping:
             await self._release([taken.lease])

@@ -135,6 +135,14 @@ class Turns:
             await self._survive(self._runner.kick(new.session_id))  # it is accepted: else the sweep starts it
         return run, events
 
+    async def start_child(self, new: NewRun, key: Idempotency) -> tuple[Run, bool]:
+        """A run for a run: no tenant's limit refuses it. False when the key had made it before."""
+        run, events = await self.runs.accept(new, False, key, None)
+        for event in events:
+            self._broadcast.publish(event)
+        await self._survive(self._runner.kick(new.session_id))
+        return run, bool(events)
+
     def follow(self, session_id: str, after: int, run_id: str | None = None, until: str | None = None) -> Follower:
         return Follower(self._events, self._broadcast, session_id, after, run_id, until)
 

@@ -59,6 +59,7 @@ async def work_on(
             state = ended.state or book.unstored_state
             outcome = replace(ended, compactions=book.compactions, estimated=book.estimated, state=state)
             await finish(_close(turn, journal, outcome, span))
+            await bench.after_run(run)
     finally:
         journal.seal()
 

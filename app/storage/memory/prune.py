@@ -30,11 +30,10 @@ class MemoryPrune:
 
     async def sessions(self, age: timedelta, dry_run: bool) -> AsyncGenerator[str, None]:
         before = self._state.clock.now() - age
-        unused = [room for room in self._state.rooms.values() if room.session.updated_at < before and not room.live()]
-        for room in unused:
-            if not dry_run:
-                del self._state.rooms[room.session.id]
-            yield room.session.id
+        old = [room for room in self._state.rooms.values() if room.session.updated_at < before and not room.live()]
+        for session in [room.session for room in old if room.session.parent_session_id is None]:
+            for gone in [session.id] if dry_run else self._state.remove(session.id):
+                yield gone
 
 
 def _is_old(room: Room, before: datetime, event: StoredEvent) -> bool:

@@ -55,6 +55,8 @@ class MemoryRuns:
             created_at=at,
             ended_at=None,
         )
+        if run.parent_run_id is not None:
+            room.parents[run.id] = run.parent_run_id
         event = StoredEvent(room.next_event, EventType.TURN_QUEUED, run.session_id, run.id, at, {"turn": added.turn})
         room.events.append(event)
         return added, (event,)
@@ -173,6 +175,14 @@ class MemoryRuns:
     async def count_queued(self) -> int:
         live = (run for room in self._state.rooms.values() for run in room.live())
         return sum(run.status is RunStatus.QUEUED for run in live)
+
+    async def children(self, run_id: str) -> Sequence[Run]:
+        return [
+            room.runs[child]
+            for room in self._state.rooms.values()
+            for child, of in room.parents.items()
+            if of == run_id
+        ]
 
     async def live(self, session_id: str) -> Mapping[str, RunStatus]:
         room = self._state.rooms.get(session_id)

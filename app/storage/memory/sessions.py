@@ -53,6 +53,7 @@ class MemorySessions:
                 compactions=0,
                 created_at=at,
                 updated_at=at,
+                parent_session_id=session.parent_session_id,
             ),
             messages=[as_stored(message, seq, None, at) for seq, message in enumerate(messages, 1)],
             calls={(call.message_seq, call.index): call for call in calls},
@@ -107,9 +108,9 @@ class MemorySessions:
             room.session = replace(room.session, status="closed", usage=usage, updated_at=self._state.clock.now())
         return room.session
 
-    async def delete(self, tenant: str, session_id: str) -> None:
+    async def delete(self, tenant: str, session_id: str) -> Sequence[str]:
         self._idle(tenant, session_id)
-        del self._state.rooms[session_id]
+        return self._state.remove(session_id)
 
     def _idle(self, tenant: str, session_id: str) -> Room:
         room = self._room(tenant, session_id)

@@ -18,7 +18,8 @@ KEYS_LIVE = timedelta(hours=24)
 class Room:
     """A session and all that hangs on it. `deaths`: by run, the step where its owners died and how many did.
 
-    `pruned`: how many events at the beginning are gone. `released`: the owner of the running run has let go of it.
+    `parents`: of a subagent's run, the run that started it. `pruned`: how many events at the beginning are gone.
+    `released`: the owner of the running run has let go of it.
     """
 
     session: Session
@@ -34,6 +35,7 @@ class Room:
     released: bool = False
     started: set[str] = field(default_factory=set)
     deaths: dict[str, tuple[int, int]] = field(default_factory=dict)
+    parents: dict[str, str] = field(default_factory=dict)
 
     def seen(self) -> list[StoredMessage]:
         """The rows that the agent sees."""
@@ -79,7 +81,15 @@ class MemoryState:
         return self.rooms[session_id]
 
     def rooms_of(self, tenant: str) -> list[Room]:
-        return [room for room in self.rooms.values() if room.session.tenant == tenant]
+        """Without those of subagents."""
+        mine = (room for room in self.rooms.values() if room.session.tenant == tenant)
+        return [room for room in mine if room.session.parent_session_id is None]
+
+    def remove(self, session_id: str) -> list[str]:
+        """The session and those of its subagents; their ids."""
+        del self.rooms[session_id]
+        below = [room.session.id for room in self.rooms.values() if room.session.parent_session_id == session_id]
+        return [session_id, *(gone for child in below for gone in self.remove(child))]
 
     def known(self, key: Idempotency | None) -> str | None:
         """What the key stands for. Raises IdempotencyMismatch."""
