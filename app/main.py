@@ -20,8 +20,6 @@ from app.api.connection import Connection
 from app.api.requests import Services
 from app.api.sse import PING_S
 from app.config import Settings
-from app.conversation.model_profile import ModelProfile
-from app.conversation.session import Session
 from app.errors import StartupError, StoreUnavailable
 from app.instruments.vitals import Vitals
 from app.middleware.chain import nothing_volatile
@@ -29,7 +27,6 @@ from app.middleware.stack import STACK, has_tiers
 from app.middleware.system_blocks import BASE
 from app.ports import Estimator, MetricsPage, Provider, RunStore, Tool
 from app.providers.model_limits import ModelLimits
-from app.sessions.profiles import effective_profile
 from app.storage.engine import Pool
 from app.storage.events import PostgresEvents
 from app.storage.ledger import PostgresLedger
@@ -38,7 +35,6 @@ from app.storage.sessions import PostgresSessions
 from app.storage.transcript import PostgresTranscript
 from app.system import RandomIds, SystemClock
 from app.tools.registry import Registry
-from app.turns.admission import Admission
 from app.turns.service import Turns
 from app.turns.subagents import Bounds, Subagents
 from app.wiring import (
@@ -52,6 +48,7 @@ from app.wiring import (
     make_readiness,
     make_sessions,
     make_transfers,
+    make_turns,
     own_tools,
     rendered,
 )
@@ -156,12 +153,7 @@ def make_services(
         volatile=notebook.blocks if notebook else nothing_volatile,
         after_run=delegation.after_run,
     )
-
-    def profile_of(session: Session, model: str) -> ModelProfile:
-        return effective_profile(models.profile, session, model)
-
-    admission = Admission(bench.clock, settings.max_live_runs_per_tenant, settings.max_turns_per_minute)
-    turns = Turns(bench, runs, events, estimator, profile_of, _owner(), settings.lease_s, admission)
+    turns = make_turns(settings, bench, runs, events, models.profile)
     bounds = Bounds(settings.subagent_depth, settings.max_subagents_per_turn)
     delegation.subagents = Subagents(stores, turns, events, bench, bounds)
     sessions = make_sessions(settings, stores, bench, models.profile)
@@ -214,10 +206,6 @@ async def _keep(keep_database: Callable[[], None]) -> None:
     while True:
         await asyncio.sleep(KEEP_S)
         keep_database()
-
-
-def _owner() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}:{RandomIds().new('own')}"
 
 
 class Server(uvicorn.Server):

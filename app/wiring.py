@@ -1,5 +1,7 @@
 """Settings -> adapters, piece by piece; `main` puts them together."""
 
+import os
+import socket
 from dataclasses import dataclass
 
 from app.agent.turn import ContextSettings, Workbench
@@ -20,7 +22,7 @@ from app.filesystem.notes_file import NotesFile
 from app.filesystem.results import ResultFiles
 from app.filesystem.shared_workspace import SharedWorkspace
 from app.memory.notebook import Notebook
-from app.ports import Estimator, FileBackend, Provider, SessionStore, Tool, TranscriptStore
+from app.ports import Estimator, EventLog, FileBackend, Provider, RunStore, SessionStore, Tool, TranscriptStore
 from app.sessions.closing import Closer
 from app.sessions.exporting import Exports
 from app.sessions.forking import Forks
@@ -31,11 +33,12 @@ from app.sessions.service import Sessions
 from app.storage.engine import Pool, readable_address
 from app.storage.faults import UNREACHABLE
 from app.storage.notes import PostgresNotes
-from app.system import SystemClock
+from app.system import RandomIds, SystemClock
 from app.tools.compact_conversation import CompactConversation
 from app.tools.file_tools import file_tools
 from app.tools.remember import Remember
 from app.tools.task import Task
+from app.turns.admission import Admission
 from app.turns.service import Turns
 from app.turns.subagents import Subagents
 
@@ -71,6 +74,18 @@ def make_closer(store: SessionStore, sessions: Sessions, notebook: Notebook | No
         return await notebook.conclude(session, *await sessions.remains(session.id))
 
     return Closer(store, conclude)
+
+
+def make_turns(settings: Settings, bench: Workbench, runs: RunStore, events: EventLog, profiles: Profiles) -> Turns:
+    def profile_of(session: Session, model: str) -> ModelProfile:
+        return effective_profile(profiles, session, model)
+
+    admission = Admission(bench.clock, settings.max_live_runs_per_tenant, settings.max_turns_per_minute)
+    return Turns(bench, runs, events, bench.estimator, profile_of, _owner(), settings.lease_s, admission)
+
+
+def _owner() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{RandomIds().new('own')}"
 
 
 def make_sessions(settings: Settings, store: SessionStore, bench: Workbench, profiles: Profiles) -> Sessions:

@@ -1,6 +1,6 @@
 """What the rooms need from outside, as protocols. Adapters implement them; each has an in-memory or scripted twin."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
@@ -8,14 +8,17 @@ from typing import Any, Generic, Protocol, TypeVar
 from app.conversation.events import EventType, StoredEvent
 from app.conversation.messages import Block, StoredMessage
 from app.conversation.notes import Note, Scope
-from app.conversation.reply import Delta, StreamItem
-from app.conversation.request import ModelRequest
+from app.conversation.reply import Delta
 from app.conversation.run import Lease, NewMessage, NewRun, Run, RunStatus, Step, ToolCall, Written
 from app.conversation.session import Idempotency, NewSession, Session
 from app.conversation.usage import Usage, UsageByPurpose
 from app.ports.files import FileBackend as FileBackend
 from app.ports.files import FileEnd as FileEnd
 from app.ports.files import FileInfo as FileInfo
+from app.ports.models import Capabilities as Capabilities
+from app.ports.models import Estimator as Estimator
+from app.ports.models import Provider as Provider
+from app.ports.models import TokenCounter as TokenCounter
 from app.ports.tools import NO_SERVERS as NO_SERVERS
 from app.ports.tools import ServerTools as ServerTools
 from app.ports.tools import Tool as Tool
@@ -38,47 +41,6 @@ class IdSource(Protocol):
     def new(self, prefix: str) -> str:
         """A fresh opaque id, `<prefix>_<...>`; prefixes are ses, run, msg, rec, toolu."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    prompt_caching: bool = False
-    token_counting: bool = False
-    manages_context: bool = False
-    thinking: bool = False
-
-
-class Provider(Protocol):
-    """A model behind an API."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def capabilities(self) -> Capabilities: ...
-
-    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Streams one call; the last item is the only `Reply`. Each attempt that got so far yields one UsageSeen.
-
-        Retries by itself while nothing else was yielded. Raises ProviderFailure, also when a stream just ends.
-        """
-        ...
-
-    async def aclose(self) -> None: ...
-
-
-class TokenCounter(Protocol):
-    """Optional capability of a provider (`capabilities.token_counting`)."""
-
-    async def count_tokens(self, request: ModelRequest) -> int: ...
-
-
-class Estimator(Protocol):
-    """Token estimates without the provider. Never lower for more text, one more block, system block or tool."""
-
-    def estimate(self, text: str) -> int: ...
-
-    def estimate_request(self, request: ModelRequest) -> int: ...
 
 
 Item = TypeVar("Item")
