@@ -1,7 +1,7 @@
 """A compaction that somebody asked for: the tiers of the stack without a main call."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.agent.epochs import count_summarizer, store_epoch
@@ -9,6 +9,7 @@ from app.agent.overflow_ladder import Ladder
 from app.agent.preparing import prepare
 from app.agent.turn import Turn
 from app.context.epoch import gain_is_enough
+from app.conversation.messages import StoredMessage
 from app.conversation.records import Cause, Cut, Record
 from app.conversation.reply import Reply
 from app.conversation.request import ModelRequest
@@ -31,10 +32,11 @@ Outcome = Mapping[str, Any]
 
 async def compact(turn: Turn, instructions: str) -> Outcome:
     """Shapes the view as the next call would find it, stores what was decided, and says what came of it."""
-    cut, first = turn.book.ledger.cut, turn.book.ledger.kept_from_seq
+    cut, rows = turn.book.ledger.cut, turn.log.rows
     if cut is not None and cut.run_id == turn.run.id:
         # By an owner that died before it could say so.
-        return _compacted(cut, cut.tokens_before, cut.tokens_after, cut.kept_from_seq - cut.evicted)
+        rows = await turn.bench.transcript.page(turn.session.id, 0, cut.kept_from_seq - 1)
+        return _compacted(cut, cut.tokens_before, cut.tokens_after, rows)
     request, call = await prepare(turn, BY_HAND, continues=True, instructions=instructions)
     if not request.messages:
         return _outcome("nothing_to_compact", call.before, call.before)
@@ -55,7 +57,7 @@ async def compact(turn: Turn, instructions: str) -> Outcome:
     if record is None:
         reason = declined[-1] if declined else "nothing_evictable"
         return _outcome(OUTCOMES.get(reason, "summary_failed"), call.before, call.before)
-    return _compacted(record, call.before, turn.book.estimated or call.before, first)
+    return _compacted(record, call.before, turn.book.estimated or call.before, rows)
 
 
 async def foresee(turn: Turn) -> Outcome:
@@ -78,10 +80,13 @@ def _made(turn: Turn) -> Record | None:
     return (cuts or records or [None])[-1]
 
 
-def _compacted(record: Record, before: int, after: int, first: int) -> Outcome:
-    """`first`: the oldest row that had not left the view."""
-    evicted, seqs = (record.evicted, (first, record.kept_from_seq - 1)) if isinstance(record, Cut) else (0, None)
-    return {**_outcome("compacted", before, after, evicted, seqs), "record_id": record.id}
+def _compacted(record: Record, before: int, after: int, rows: Sequence[StoredMessage]) -> Outcome:
+    """`rows`: all that had not left the view; what only the user sees may be among them."""
+    if not isinstance(record, Cut):
+        return {**_outcome("compacted", before, after), "record_id": record.id}
+    seen = [row.seq for row in rows if row.agent_visible and row.seq < record.kept_from_seq]
+    seqs = seen[-record.evicted], seen[-1]
+    return {**_outcome("compacted", before, after, record.evicted, seqs), "record_id": record.id}
 
 
 def _outcome(outcome: str, before: int, after: int, evicted: int = 0, seqs: tuple[int, int] | None = None) -> Outcome:

@@ -7,7 +7,7 @@ import pytest
 from tests.double.control import Double
 from tests.double.steps import Hold, Reply, call, say
 from tests.journeys.house import House
-from tests.journeys.long_sessions import offload_file, open_long, summarizing, talk
+from tests.journeys.long_sessions import WINDOW, offload_file, open_long, summarizing, talk
 
 
 def texts(rows: list) -> list[str]:
@@ -78,6 +78,22 @@ async def test_what_a_command_says_it_evicted_leaves_out_the_commands_before_it(
     span = answer["evict_to_seq"] - answer["evict_from_seq"] + 1
     assert (answer["outcome"], answer["evict_from_seq"]) == ("compacted", 1)
     assert answer["messages_evicted"] == span - 2
+
+
+async def test_a_dry_run_and_the_compaction_name_the_same_rows_and_no_command_among_their_ends(
+    house: House, double: Double
+):
+    session = await house.open(context={"context_window_tokens": WINDOW})
+    await house.turn(session, "/compact")
+    for number in range(6):
+        double.script(say(f"{number} " * 4000))
+        await house.turn(session, f"question {number}")
+    foreseen = (await house.http.post(f"{session}/compact", json={"dry_run": True})).json()
+    summarizing(double)
+    made = (await house.http.post(f"{session}/compact")).json()
+    names = ("messages_evicted", "evict_from_seq", "evict_to_seq")
+    assert [made[name] for name in names] == [foreseen[name] for name in names]
+    assert made["evict_from_seq"] == 3
 
 
 async def test_a_busy_session_refuses_the_command_even_in_the_queue(house: House, double: Double):

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from app.conversation.events import EventType
 from app.conversation.run import Run, RunStatus
 from app.conversation.usage import Purpose
 from app.errors import ProviderFailure
@@ -155,3 +156,26 @@ async def test_lines_that_were_under_way_are_nowhere_and_are_asked_for_again():
     assert len(room.pair_calls) == 2
     await epoch_by_preamble(room)
     assert shown(room.last).count("read something, fine") == 10
+
+
+async def test_a_compaction_by_hand_that_its_next_owner_tells_has_left_out_the_commands_between():
+    room = LongSession()
+    await room.chat(1000)
+    await room.say("/compact")
+    await room.chat(*[1000] * 7)
+    stored, remember = asyncio.Event(), room.runs.after
+
+    async def dies_with_the_record(step):
+        await remember(step)
+        if any(event.type is EventType.CONTEXT_COMPACTED for event in step.events):
+            stored.set()
+            await asyncio.Event().wait()
+
+    room.runs.after = dies_with_the_record
+    run, _ = await room.turns.post(room.session, posted("/compact"), False, None)
+    await stored.wait()
+    await killed(room)
+    room.runs.after = remember
+    outcome = (await taken_over(room, run)).state["outcome"]
+    span = outcome["evict_to_seq"] - outcome["evict_from_seq"] + 1
+    assert (outcome["outcome"], outcome["evict_from_seq"], span - outcome["messages_evicted"]) == ("compacted", 1, 2)
