@@ -82,6 +82,7 @@ class Settings(BaseModel):
     memory: bool = False
     memory_max_lines: int = Field(default=200, ge=1)
     memory_compression: bool = True
+    skills_dir: Path | None = None
     files_backend: Literal["local", "memory"] = "local"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
@@ -221,6 +222,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     problems = [f"{name}: no such setting" for name in unknown]
     try:
         settings = Settings(**values)
+        if settings.skills_dir and not settings.skills_dir.is_dir():
+            problems.append(f"{PREFIX}SKILLS_DIR: there is no such folder")
     except ValidationError as error:
         problems += [_line(names, item) for item in error.errors(include_input=False, include_url=False)]
     except ValueError as error:

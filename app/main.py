@@ -43,6 +43,7 @@ from app.wiring import (
     make_context_settings,
     make_estimator,
     make_files,
+    make_library,
     make_notebook,
     make_provider,
     make_readiness,
@@ -51,6 +52,7 @@ from app.wiring import (
     make_turns,
     own_tools,
     rendered,
+    skills_of,
 )
 
 if TYPE_CHECKING:
@@ -126,13 +128,14 @@ def make_services(
     ping_s: float,
     metrics: MetricsPage | None,
 ) -> Services:
-    ids = RandomIds()
     transcript, runs, events = PostgresTranscript(pool), PostgresRuns(pool, settings.lease_s), PostgresEvents(pool)
     stores = PostgresSessions(pool)
     notebook = make_notebook(settings, pool, stores, provider, estimator) if settings.memory else None
     files = rendered(make_files(settings), transcript, notebook, stores)
+    library = make_library(settings)
     delegation = Delegation(settings.subagents)
-    tools = Registry((*(own_tools(files, notebook) if given_tools is None else given_tools), *delegation.tools))
+    own = own_tools(files, notebook, library) if given_tools is None else given_tools
+    tools = Registry((*own, *delegation.tools))
     ledgers = PostgresLedger(pool)
     models = ModelLimits(settings.profile, provider, settings.count_tokens_timeout_s)
     bench = Workbench(
@@ -141,7 +144,7 @@ def make_services(
         stack=STACK,
         transcript=transcript,
         clock=SystemClock(),
-        ids=ids,
+        ids=RandomIds(),
         limits=Limits(settings.tool_timeout_s, settings.max_model_calls_per_turn, settings.max_parallel_tools),
         ledgers=ledgers,
         files=files,
@@ -152,12 +155,12 @@ def make_services(
         learn=models.learn,
         volatile=notebook.blocks if notebook else nothing_volatile,
         after_run=delegation.after_run,
+        skills=skills_of(library),
     )
     turns = make_turns(settings, bench, runs, events, models.profile)
     bounds = Bounds(settings.subagent_depth, settings.max_subagents_per_turn)
     delegation.subagents = Subagents(stores, turns, events, bench, bounds)
     sessions = make_sessions(settings, stores, bench, models.profile)
-    forks, exports, imports = make_transfers(sessions)
     return Services(
         sessions=sessions,
         turns=turns,
@@ -171,9 +174,7 @@ def make_services(
         readiness=make_readiness(turns, pool, files),
         metrics=metrics,
         closer=make_closer(stores, sessions, notebook),
-        forks=forks,
-        exports=exports,
-        imports=imports,
+        transfers=make_transfers(sessions),
     )
 
 

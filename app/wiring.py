@@ -8,6 +8,8 @@ from app.agent.turn import ContextSettings, Workbench
 from app.api.readiness import Check, Readiness
 from app.config import Settings
 from app.context.estimate import HeuristicEstimator
+from app.context.skills import listing
+from app.conversation.messages import Content
 from app.conversation.model_profile import ModelProfile
 from app.conversation.request import ToolDefinition
 from app.conversation.run import Run
@@ -21,8 +23,11 @@ from app.filesystem.memory import MemoryFiles
 from app.filesystem.notes_file import NotesFile
 from app.filesystem.results import ResultFiles
 from app.filesystem.shared_workspace import SharedWorkspace
+from app.filesystem.skills import SkillFolder
 from app.memory.notebook import Notebook
+from app.middleware.chain import Skills, no_skills
 from app.ports import Estimator, EventLog, FileBackend, Provider, RunStore, SessionStore, Tool, TranscriptStore
+from app.ports.skills import SkillLibrary
 from app.sessions.closing import Closer
 from app.sessions.exporting import Exports
 from app.sessions.forking import Forks
@@ -30,12 +35,14 @@ from app.sessions.importing import Imports
 from app.sessions.planting import Planter
 from app.sessions.profiles import Profiles, effective_profile
 from app.sessions.service import Sessions
+from app.sessions.transfers import Transfers
 from app.storage.engine import Pool, readable_address
 from app.storage.faults import UNREACHABLE
 from app.storage.notes import PostgresNotes
 from app.system import RandomIds, SystemClock
 from app.tools.compact_conversation import CompactConversation
 from app.tools.file_tools import file_tools
+from app.tools.load_skill import LoadSkill
 from app.tools.remember import Remember
 from app.tools.task import Task
 from app.turns.admission import Admission
@@ -108,10 +115,10 @@ def make_sessions(settings: Settings, store: SessionStore, bench: Workbench, pro
     )
 
 
-def make_transfers(sessions: Sessions) -> tuple[Forks, Exports, Imports]:
+def make_transfers(sessions: Sessions) -> Transfers:
     stores = (sessions.store, sessions.transcript, sessions.ledgers, sessions.files)
     planter = Planter(sessions.store, sessions.files, sessions.ids, sessions.max_sessions)
-    return (
+    return Transfers(
         Forks(*stores, sessions.ids, planter),
         Exports(*stores),
         Imports(sessions.ids, sessions.profiles, frozenset(tool.name for tool in sessions.tools), planter),
@@ -142,9 +149,24 @@ def rendered(
     return ResultFiles(NotesFile(shared, notebook.read) if notebook else shared, transcript)
 
 
-def own_tools(files: FileBackend, notebook: Notebook | None) -> tuple[Tool, ...]:
+def own_tools(files: FileBackend, notebook: Notebook | None, library: SkillLibrary | None) -> tuple[Tool, ...]:
     own = (*file_tools(files, SystemClock()), CompactConversation())
-    return (*own, Remember(notebook.remember)) if notebook else own
+    more = (Remember(notebook.remember),) if notebook else ()
+    return (*own, *more, *((LoadSkill(library),) if library else ()))
+
+
+def make_library(settings: Settings) -> SkillLibrary | None:
+    return SkillFolder(settings.skills_dir) if settings.skills_dir else None
+
+
+def skills_of(library: SkillLibrary | None) -> Skills:
+    if library is None:
+        return no_skills
+
+    async def listed() -> Content:
+        return listing(await library.list())
+
+    return listed
 
 
 @dataclass

@@ -70,4 +70,5 @@ def make_desk(bench: Workbench, profile: ModelProfile) -> Desk:
         summarizer=bench.settings.summarizer(profile),
         argument_limit=bench.settings.argument_limit,
         volatile=bench.volatile,
+        skills=bench.skills,
     )

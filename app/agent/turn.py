@@ -12,7 +12,7 @@ from app.conversation.model_profile import ModelProfile
 from app.conversation.request import ToolDefinition
 from app.conversation.run import Run, Step
 from app.conversation.session import Session
-from app.middleware.chain import Desk, Middleware, Volatile, nothing_volatile
+from app.middleware.chain import Desk, Middleware, Skills, Volatile, no_skills, nothing_volatile
 from app.ports import Clock, Estimator, FileBackend, IdSource, LedgerStore, Provider, TranscriptStore, TurnLog
 from app.tools.registry import Registry
 
@@ -92,6 +92,7 @@ class Workbench:
     settings: ContextSettings
     tiers: bool = True
     volatile: Volatile = nothing_volatile
+    skills: Skills = no_skills
     unknown_models: set[str] = field(default_factory=set)
     learn: Learn = nothing_to_learn
     more_tools: MoreTools | None = None

@@ -19,10 +19,8 @@ from app.conversation.session import Idempotency, Session
 from app.errors import NotFound, SubagentSession
 from app.ports import Database, EventLog, FileBackend, MetricsPage, TranscriptStore
 from app.sessions.closing import Closer
-from app.sessions.exporting import Exports
-from app.sessions.forking import Forks
-from app.sessions.importing import Imports
 from app.sessions.service import Sessions
+from app.sessions.transfers import Transfers
 from app.turns.service import Turns
 
 DEFAULT_LIMIT = 100
@@ -48,9 +46,7 @@ class Services:
     readiness: Readiness
     metrics: MetricsPage | None
     closer: Closer
-    forks: Forks
-    exports: Exports
-    imports: Imports
+    transfers: Transfers
 
 
 class DoorRequest(Request):

@@ -39,7 +39,7 @@ imports = APIRouter(prefix="/v1/sessions", dependencies=[Bearer], route_class=Li
 async def import_session(request: Request, services: Context, tenant: Tenant, key: Key) -> Response:
     lines = getattr(request.state, "body", [])
     brought = await apart(request.state.body_bytes, lambda: read_lines(lines, tenant, key, services.default_model))
-    return _created(await services.imports.bring(brought))
+    return _created(await services.transfers.imports.bring(brought))
 
 
 _EXPORT: dict[int | str, dict[str, Any]] = {
@@ -51,14 +51,14 @@ _EXPORT: dict[int | str, dict[str, Any]] = {
 async def fork_session(session: Opened, services: Context, key: Key, body: ForkRequest | None = None) -> Response:
     """A new session with everything up to the last closed batch at or below `at_seq`, files and records too."""
     at_seq = body.at_seq if body else None
-    return _created(await services.forks.fork(session.tenant, session.id, at_seq, key))
+    return _created(await services.transfers.forks.fork(session.tenant, session.id, at_seq, key))
 
 
 @router.get("/{session_id}/export", response_class=Response, responses=_EXPORT)
 async def export_session(session: Opened, services: Context) -> Response:
     """The session as JSON lines that `POST /v1/sessions` takes: settings, messages, records, files."""
     headers = {**DATA_HEADERS, "Content-Disposition": f'attachment; filename="{session.id}.jsonl"'}
-    return StreamingResponse(_lines(services.exports.parts(session)), media_type=LINES, headers=headers)
+    return StreamingResponse(_lines(services.transfers.exports.parts(session)), media_type=LINES, headers=headers)
 
 
 async def _lines(parts: AsyncIterator[Part]) -> AsyncIterator[bytes]:

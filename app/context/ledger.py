@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from app.context.epoch_json import read_epoch, to_json
 from app.context.fold import in_force
+from app.context.skills import is_listing
 from app.context.strict_json import read_field, write
 from app.conversation.messages import Content
 from app.conversation.records import (
@@ -38,9 +39,11 @@ _STRIP = 0  # the decision about thinking, among ids of parts
 
 
 def preamble_key(model: str, system: Content, declared: Sequence[ToolDefinition]) -> str:
-    """A hash of what the user can change of the preamble. The order of tools and of keys does not count."""
+    """A hash of what the user can change of the preamble: not of the list of skills, whose changes are told in notes.
+    The order of tools and of keys does not count."""
     listed = [[tool.name, tool.description, tool.input_schema] for tool in sorted(declared, key=lambda tool: tool.name)]
-    text = json.dumps([model, system, listed], sort_keys=True, default=dict)
+    own = [block for block in system if not is_listing(block)]
+    text = json.dumps([model, own, listed], sort_keys=True, default=dict)
     return sha256(text.encode()).hexdigest()
 
 

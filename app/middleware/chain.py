@@ -38,6 +38,14 @@ async def nothing_volatile(session_id: str) -> Content:
     return ()
 
 
+Skills = Callable[[], Awaitable[Content]]
+"""Reads the block that lists the skills, as they are now."""
+
+
+async def no_skills() -> Content:
+    return ()
+
+
 @dataclass(slots=True)
 class Seen:
     """What the calls of one run need not look at again: messages found legal, and how many media a content has."""
@@ -63,6 +71,7 @@ class Desk:
     summarizer: ModelProfile
     argument_limit: int
     volatile: Volatile
+    skills: Skills = no_skills
     seen: Seen = field(default_factory=Seen)
 
 

@@ -1,4 +1,5 @@
-"""The system blocks: what the session was opened with, or a short base that tells the agent where it works."""
+"""The system blocks: what the session was opened with, or a short base that tells the agent where it works; behind it
+the list of the skills."""
 
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ async def stable_system(request: ModelRequest, call: Call, call_next: Handler) -
     """While an epoch lasts, the blocks that were sent; else as they are now."""
     preamble = call.ledger.preamble
     if preamble is None or call.fresh:
-        request = replace(request, system=call.system)
+        request = replace(request, system=(*call.system, *await call.desk.skills()))
         call.draft.stable = len(request.system)
     else:
         request = replace(request, system=preamble.system[: preamble.stable])
