@@ -1,7 +1,7 @@
 """The control object of a double: what it was asked, and what it is to answer."""
 
 from collections.abc import Awaitable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from tests.double.exchange import Exchange, Purpose
 from tests.double.settings import Settings
@@ -16,8 +16,9 @@ class Double:
     `default` answers when neither the script nor a recording does. Settings may be replaced between requests, all
     but bytes_per_token, clock and max_body_bytes."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, api: Literal["anthropic", "openai"] = "anthropic") -> None:
         self.settings = settings
+        self.api = api
         self.base_url = ""
         self.requests: list[Exchange] = []
         self.exhausted: list[Exchange] = []

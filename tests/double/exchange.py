@@ -11,8 +11,9 @@ Purpose = Literal["main", "summarize", "count", "models", "other"]
 @dataclass(slots=True, eq=False)
 class Exchange:
     """Request side: `body` is parsed JSON ({} when it could not be parsed); do not change it, equal messages are
-    shared between requests. `merged`: messages that follow one of the same role. `dropped`: paths of thinking blocks
-    removed by drop_block. `input_tokens`: everything counted, cached or not.
+    shared between requests. Of a chat request it is the block form, and `chat` is what was sent. `merged`: messages
+    that follow one of the same role. `dropped`: paths of thinking blocks removed by drop_block. `input_tokens`:
+    everything counted, cached or not.
 
     Answer side: `status` is 0 until the answer begins; `error` is the text of a refusal (`broke_rule`) or of a scripted
     error; `usage`, `blocks` and `stop_reason` are what the reply was to say; `oversized`: a recorded reply that the
@@ -23,6 +24,7 @@ class Exchange:
     path: str
     headers: Mapping[str, str]
     body: Mapping[str, Any] = field(default_factory=dict)
+    chat: Mapping[str, Any] = field(default_factory=dict)
     purpose: Purpose = "other"
     status: int = 0
     error: str | None = None

@@ -6,13 +6,14 @@ from functools import lru_cache
 from typing import Any
 
 from tests.double.cache import Plan
+from tests.double.errors import envelope
 from tests.double.exchange import Exchange
 from tests.double.fitting import fit, spent
 from tests.double.request import Request
 from tests.double.rules import BINDING_BETA
 from tests.double.settings import Settings
 from tests.double.steps import RawJson, Reply
-from tests.double.wire import Encoded, encode, sse
+from tests.double.wire import Encoded, encode, halved, sse
 
 Blocks = Sequence[Mapping[str, Any]]
 
@@ -37,6 +38,12 @@ class Answer:
             sse({"type": "message_stop"}),
         ]
         return Encoded(events, [n + 1 for n in content.deltas])
+
+    def halved(self, event: bytes) -> bytes:
+        return halved(event)
+
+    def broken(self, how: str, request_id: str) -> bytes:
+        return sse(envelope(how, "scripted error", request_id))
 
     def message(self) -> dict[str, Any]:
         """The body of a call that does not stream; a tool input that is no whole JSON is lost."""

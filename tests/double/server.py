@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -14,10 +14,14 @@ from tests.double.service import Service
 from tests.double.settings import Settings
 
 
+class Serves(Protocol):
+    async def serve(self, connection: Connection) -> None: ...
+
+
 class Socket:
     """uvicorn without its main loop, signal handlers and slow shutdown."""
 
-    def __init__(self, service: Service, port: int) -> None:
+    def __init__(self, service: Serves, port: int) -> None:
         self._service = service
         options: dict[str, Any] = {"http": "httptools", "ws": "none", "lifespan": "off", "interface": "asgi3"}
         options |= {"log_config": None, "access_log": False, "server_header": False, "date_header": False}
@@ -56,9 +60,15 @@ class Socket:
 async def run_double(port: int = 0, **settings: Any) -> AsyncIterator[Double]:
     """A double on 127.0.0.1; `settings` as in Settings. Streams still open at the end see their connection close."""
     double = Double(Settings(**settings))
-    socket = Socket(Service(double), port)
+    async with serve_double(double, Service(double), port):
+        yield double
+
+
+@asynccontextmanager
+async def serve_double(double: Double, service: Serves, port: int) -> AsyncIterator[None]:
+    socket = Socket(service, port)
     double.base_url = f"http://127.0.0.1:{await socket.open()}"
     try:
-        yield double
+        yield
     finally:
         await socket.close()

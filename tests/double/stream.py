@@ -2,21 +2,39 @@
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Protocol
 
 from tests.double.connection import Connection
 from tests.double.errors import KINDS, STATUSES, envelope
 from tests.double.exchange import Exchange
 from tests.double.reply import Answer
 from tests.double.settings import Settings
-from tests.double.steps import BEFORE_END, BEFORE_STOP, Break, Hold
-from tests.double.wire import Encoded, halved, sse
+from tests.double.steps import BEFORE_END, BEFORE_STOP, Break, Hold, Reply
+from tests.double.wire import Encoded
 
 
 class Broken(Exception):
     """The script ended the stream early."""
 
 
-def places(answer: Answer, encoded: Encoded) -> dict[int, Hold | Break]:
+class Prepared(Protocol):
+    """An answer in the events of one API."""
+
+    @property
+    def reply(self) -> Reply: ...
+
+    def events(self, delta_chars: int) -> Encoded: ...
+
+    def halved(self, event: bytes) -> bytes:
+        """A delta event that carries only the first half of its words."""
+        ...
+
+    def broken(self, how: str, request_id: str) -> bytes:
+        """An error event."""
+        ...
+
+
+def places(answer: Prepared, encoded: Encoded) -> dict[int, Hold | Break]:
     """Index of an event -> what happens before it is sent. A place behind the last delta is BEFORE_END."""
     last = len(encoded.events)
     found: dict[int, Hold | Break] = {}
@@ -34,7 +52,7 @@ class Stream:
     def __init__(self, connection: Connection, exchange: Exchange, settings: Settings) -> None:
         self._connection, self._exchange, self._settings = connection, exchange, settings
 
-    async def play(self, answer: Answer, begun: Callable[[], None]) -> None:
+    async def play(self, answer: Prepared, begun: Callable[[], None]) -> None:
         """`begun` is called when the first event of the reply leaves."""
         encoded = answer.events(self._settings.delta_chars)
         stops = places(answer, encoded)
@@ -46,18 +64,18 @@ class Stream:
         if not isinstance(first, Break):
             begun()
         try:
-            await self._play(encoded, stops)
+            await self._play(answer, encoded, stops)
         except Broken:
             return
         await self._connection.write(b"", more=False)
         self._exchange.finished = True
 
-    async def _play(self, encoded: Encoded, stops: dict[int, Hold | Break]) -> None:
+    async def _play(self, answer: Prepared, encoded: Encoded, stops: dict[int, Hold | Break]) -> None:
         marks = sorted({0, *stops, len(encoded.events)})
         for at, end in pairwise(marks):
             stop = stops.get(at)
             if isinstance(stop, Break):
-                await self._break(stop, encoded.events[at])
+                await self._break(answer, stop, encoded.events[at])
             if isinstance(stop, Hold) and at:
                 await self._connection.until(stop.pass_through())
             await self._send(encoded, at, end)
@@ -73,11 +91,11 @@ class Stream:
                 await pace()
             await self._connection.write(encoded.events[index])
 
-    async def _break(self, stop: Break, event: bytes) -> None:
+    async def _break(self, answer: Prepared, stop: Break, event: bytes) -> None:
         if stop.half:
-            await self._connection.write(halved(event))
+            await self._connection.write(answer.halved(event))
         if stop.how in STATUSES:
-            await self._connection.write(sse(envelope(stop.how, "scripted error", self._exchange.request_id)))
+            await self._connection.write(answer.broken(stop.how, self._exchange.request_id))
         if stop.how == "reset":
             await self._connection.reset()
         else:

@@ -1,0 +1,130 @@
+"""The endpoints: every request is recorded, checked, and only then answered from the script."""
+
+from collections.abc import Mapping
+from inspect import isawaitable
+from typing import Any
+
+from tests.double.connection import ClientLeft, Connection
+from tests.double.control import Double
+from tests.double.errors import Refused
+from tests.double.exchange import Exchange
+from tests.double.fitting import fit, spent
+from tests.double.service import parse
+from tests.double.settings import Model
+from tests.double.steps import HttpError, Reply
+from tests.double.stream import Stream
+from tests.double_openai import chat_rules
+from tests.double_openai.blocks import in_blocks, tokens
+from tests.double_openai.chunks import ChatAnswer
+
+TYPES = {401: "invalid_request_error", 429: "rate_limit_error", 500: "server_error", 503: "server_error"}
+
+
+class ChatService:
+    def __init__(self, double: Double) -> None:
+        self._double = double
+
+    async def serve(self, connection: Connection) -> None:
+        exchange = Exchange(self._double.next_number(), connection.method, connection.path, connection.headers)
+        self._double.record(exchange)
+        connection.common.append(("x-request-id", exchange.request_id))
+        try:
+            await self._route(connection, exchange)
+        except Refused as refusal:
+            exchange.broke_rule = True
+            await fail(connection, exchange, HttpError(refusal.status, refusal.message))
+        except ClientLeft:
+            exchange.left.set()
+
+    async def _route(self, connection: Connection, exchange: Exchange) -> None:
+        raw = await connection.body(self._double.settings.max_body_bytes)
+        if not exchange.headers.get("authorization", "").removeprefix("Bearer ").strip():
+            raise Refused("You didn't provide an API key.", 401)
+        if (exchange.method, exchange.path) == ("POST", "/v1/chat/completions"):
+            await self._chat(connection, exchange, raw)
+        elif (exchange.method, exchange.path) == ("GET", "/v1/models"):
+            exchange.purpose, exchange.status = "models", 200
+            await connection.json(200, self._models())
+            exchange.finished = True
+        else:
+            raise Refused(f"Unknown request URL: {exchange.method} {exchange.path}", 404)
+
+    async def _chat(self, connection: Connection, exchange: Exchange, raw: bytes) -> None:
+        exchange.chat = parse(raw)
+        chat_rules.check(dict(exchange.chat))
+        exchange.body = in_blocks(exchange.chat)
+        exchange.purpose = "main" if exchange.body.get("tools") else "summarize"
+        model = self._double.settings.model(exchange.body["model"])
+        self._check_window(exchange, model)
+        step = self._double.choose(exchange)
+        if isawaitable(step):
+            step = await connection.until(step)
+        if isinstance(step, HttpError):
+            await fail(connection, exchange, step)
+        else:
+            assert isinstance(step, Reply), f"{step} does not answer {exchange.path}"
+            answer = self._prepared(exchange, model, step)
+            await Stream(connection, exchange, self._double.settings).play(answer, lambda: None)
+
+    def _check_window(self, exchange: Exchange, model: Model) -> None:
+        settings, wanted = self._double.settings, exchange.body["max_tokens"]
+        exchange.input_tokens = tokens(exchange.body, settings.bytes_per_token)
+        maximum = settings.window_of(model)
+        chat_rules.window(exchange.input_tokens, wanted, maximum, model.sums_max_tokens)
+        if wanted > model.max_output:
+            raise Refused(
+                f"max_tokens is too large: {wanted}. This model supports at most {model.max_output} completion tokens, "
+                f"whereas you provided {wanted}."
+            )
+
+    def _prepared(self, exchange: Exchange, model: Model, reply: Reply) -> ChatAnswer:
+        settings, blocks, stop = self._double.settings, reply.blocks, reply.stop_reason
+        rate, room = settings.bytes_per_token, settings.window_of(model) - exchange.input_tokens
+        budget = min(exchange.body["max_tokens"], room)
+        if spent(blocks, rate) > budget:
+            if reply.whole:
+                exchange.oversized = True
+            else:
+                blocks, stop = fit(blocks, budget, rate), "max_tokens"
+        stop = stop or ("tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn")
+        usage = {"input_tokens": exchange.input_tokens, "output_tokens": max(1, spent(blocks, rate))}
+        exchange.blocks, exchange.stop_reason = blocks, stop
+        exchange.usage = {**usage, **reply.usage, **reply.final_usage}
+        asked = (exchange.chat.get("stream_options") or {}).get("include_usage")
+        frame = {
+            "id": f"chatcmpl-{exchange.number:06d}",
+            "object": "chat.completion.chunk",
+            "created": 1_767_225_600,
+            "model": exchange.body["model"],
+        }
+        return ChatAnswer(reply, blocks, stop, counted(exchange.usage) if asked else None, frame)
+
+    def _models(self) -> dict[str, Any]:
+        """As a server tells them that says how much they take."""
+        settings = self._double.settings
+        listed = [
+            {"id": name, "object": "model", "owned_by": "double", "max_model_len": settings.window_of(model)}
+            for name, model in settings.models.items()
+        ]
+        return {"object": "list", "data": listed}
+
+
+def counted(usage: Mapping[str, Any]) -> dict[str, Any]:
+    read, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
+    prompt, completion = (usage["input_tokens"] or 0) + read + written, usage["output_tokens"] or 0
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": read, "audio_tokens": 0},
+        "completion_tokens_details": None,
+    }
+
+
+async def fail(connection: Connection, exchange: Exchange, step: HttpError) -> None:
+    exchange.status, exchange.error = step.status, step.message
+    if step.retry_after is not None:
+        connection.common.append(("retry-after", f"{step.retry_after:g}"))
+    code = "context_length_exceeded" if "maximum context length" in step.message else None
+    kind = TYPES.get(step.status, "invalid_request_error" if step.status < 500 else "server_error")
+    await connection.json(step.status, {"error": {"message": step.message, "type": kind, "param": None, "code": code}})
