@@ -24,6 +24,8 @@ FOREIGN = {
     for name in (
         "anthropic_api_key",
         "anthropic_base_url",
+        "openai_api_key",
+        "openai_base_url",
         "otel_sdk_disabled",
         "otel_traces_exporter",
         "otel_metrics_exporter",
@@ -46,9 +48,11 @@ class Settings(BaseModel):
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
     api_keys: tuple[ApiKey, ...] = ()
-    provider: Literal["", "anthropic", "offline"] = ""
+    provider: Literal["", "anthropic", "openai", "offline"] = ""
     anthropic_api_key: SecretStr | None = None
     anthropic_base_url: str | None = None
+    openai_api_key: SecretStr | None = None
+    openai_base_url: str | None = None
     model: str = ""
     model_profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
     summarizer_model: str | None = None
@@ -135,8 +139,19 @@ class Settings(BaseModel):
             raise ValueError(f"{PREFIX}HOST: a public address needs {PREFIX}API_KEYS (tenant:key)")
         if self.provider == "anthropic" and self.anthropic_api_key is None:
             raise ValueError(f"{PREFIX}PROVIDER: anthropic needs ANTHROPIC_API_KEY")
+        if self.provider == "openai":
+            self._check_openai()
         self._check_profiles()
         return self
+
+    def _check_openai(self) -> None:
+        """Every server has its own models, and one on the same machine asks for no key."""
+        if self.openai_api_key is None and self.openai_base_url is None:
+            raise ValueError(
+                f"{PREFIX}PROVIDER: openai needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys"
+            )
+        if not self.model:
+            raise ValueError(f"{PREFIX}MODEL: openai needs the name of one of its server's models")
 
     def _check_profiles(self) -> None:
         try:
@@ -148,7 +163,7 @@ class Settings(BaseModel):
             raise ValueError(f"{PREFIX}{', '.join(sources)}: {error}") from None
 
     @property
-    def provider_name(self) -> Literal["anthropic", "offline"]:
+    def provider_name(self) -> Literal["anthropic", "openai", "offline"]:
         return self.provider or ("anthropic" if self.anthropic_api_key else "offline")
 
     @property

@@ -277,7 +277,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 def _announce(settings: Settings, port: int) -> None:
-    place = "" if settings.provider_name == "anthropic" else " (no ANTHROPIC_API_KEY: a small offline agent answers)"
+    place = " (no ANTHROPIC_API_KEY: a small offline agent answers)" if settings.provider_name == "offline" else ""
     log.info("provider %s, model %s%s", settings.provider_name, settings.model_name, place)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     log.info("serving on http://%s:%s, API page at /docs, process %s", host, port, os.getpid())

@@ -242,6 +242,11 @@ def make_provider(settings: Settings) -> Provider:
 
         key = settings.anthropic_api_key.get_secret_value()
         return AnthropicProvider(key, settings.anthropic_base_url, SystemClock())
+    if settings.provider_name == "openai":
+        from app.providers.openai.provider import OpenAIProvider
+
+        key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else ""
+        return OpenAIProvider(key, settings.openai_base_url, SystemClock())
     from app.providers.offline.provider import OfflineProvider
 
     return OfflineProvider()

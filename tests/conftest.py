@@ -21,7 +21,7 @@ settings.load_profile(os.environ.get("EXAMPLES", "fixed"))
 
 # Neither the developer's own settings nor a proxy stands between a test and the server it started.
 for name in list(os.environ):
-    if name.startswith(("HANGO_", "ANTHROPIC_", "OTEL_")) or name.lower().endswith("_proxy"):
+    if name.startswith(("HANGO_", "ANTHROPIC_", "OPENAI_", "OTEL_")) or name.lower().endswith("_proxy"):
         del os.environ[name]
 
 NUMBERS = itertools.count(1)

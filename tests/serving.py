@@ -110,7 +110,7 @@ async def process(environment: dict[str, str], module: str = "app.cli", *argumen
 
 async def spawn(environment: dict[str, str], module: str, *arguments: str) -> asyncio.subprocess.Process:
     """With no setting of ours from outside, on a free port."""
-    ours = ("HANGO_", "ANTHROPIC_", "OTEL_")
+    ours = ("HANGO_", "ANTHROPIC_", "OPENAI_", "OTEL_")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),

@@ -12,6 +12,7 @@ from app.instruments.start import Instruments, count_into
 from app.instruments.vitals import Pulse
 from tests.double.control import Double
 from tests.double.server import run_double
+from tests.double_openai.run import run_openai_double
 from tests.journeys.house import Build, Counted, House, open_house
 
 
@@ -34,9 +35,16 @@ def counted() -> Counted:
     return Counted(reader, Instruments(page, Pulse()))
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.definition.get_closest_marker("both_providers"):
+        metafunc.parametrize("double", ["anthropic", "openai"], indirect=True)
+
+
 @pytest.fixture
-async def double() -> AsyncIterator[Double]:
-    async with run_double() as running:
+async def double(request: pytest.FixtureRequest) -> AsyncIterator[Double]:
+    """Of the Messages API; a test marked `both_providers` runs over the double of Chat Completions too."""
+    run = run_openai_double if getattr(request, "param", "anthropic") == "openai" else run_double
+    async with run() as running:
         yield running
 
 

@@ -17,6 +17,7 @@ from app.instruments.start import Instruments
 from app.main import Server, create_app
 from app.ports import Provider, Tool
 from app.providers.anthropic.provider import AnthropicProvider
+from app.providers.openai.provider import OpenAIProvider
 from tests.double.control import Double
 from tests.journeys.sse import Reader
 from tests.rooms.providers.anthropic_room import KEY, StillClock
@@ -133,18 +134,24 @@ async def open_house(
     instruments: Instruments | None = None,
     **changes: Any,
 ) -> AsyncIterator[House]:
-    """`double`: the model is it, over the Anthropic adapter with a clock that does not sleep."""
+    """`double`: the model is it, over its adapter with a clock that does not sleep."""
     values = {"data_dir": folder / "data", "database_url": database_url, "provider": "offline"}
     attached = asyncio.Event()
     attached.set()
     if double is not None:
         double.settings = replace(double.settings, pace=attached.wait)
-        provider = AnthropicProvider(KEY, double.base_url, StillClock())
+        provider = provider_of(double)
         values["model"] = MODEL
     settings = Settings(**{**values, **changes})
     app = create_app(settings, database_url, provider, tools, ping_s, instruments=instruments)
     async with served(app) as (url, server), client(url) as http:
         yield House(http, app, server, attached)
+
+
+def provider_of(double: Double) -> Provider:
+    if double.api == "openai":
+        return OpenAIProvider(KEY, f"{double.base_url}/v1", StillClock())
+    return AnthropicProvider(KEY, double.base_url, StillClock())
 
 
 @asynccontextmanager

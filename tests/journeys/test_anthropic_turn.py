@@ -3,6 +3,8 @@
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
+
 from tests.double.control import Double
 from tests.double.steps import Hold, HttpError, Reply, call, say, text, think
 from tests.journeys.house import Build, House
@@ -34,6 +36,7 @@ def bare(body) -> list:
     return [body["tools"], body["system"], *messages]
 
 
+@pytest.mark.both_providers
 async def test_a_turn_with_tools_works_on_the_files_of_the_session(house: House, double: Double):
     double.script(
         Reply([text("I look."), call("toolu_1", "list_files", {"path": "/workspace"})]),
@@ -105,6 +108,7 @@ async def test_input_counts_what_was_read_from_and_written_to_the_cache(house: H
     }
 
 
+@pytest.mark.both_providers
 async def test_usage_that_is_missing_counts_as_nothing(house: House, double: Double):
     nothing = dict.fromkeys((*USAGE, "output_tokens"))
     double.script(
@@ -117,6 +121,7 @@ async def test_usage_that_is_missing_counts_as_nothing(house: House, double: Dou
     assert (await house.get(f"{session}/context"))["last_input_tokens"] == 77
 
 
+@pytest.mark.both_providers
 async def test_the_counter_is_that_of_the_last_call_and_usage_that_of_all(house: House, double: Double):
     uncached = {"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
     first, last = ({"input_tokens": n, "output_tokens": n // 100, **uncached} for n in (5000, 7000))
@@ -156,6 +161,7 @@ async def test_a_paused_turn_goes_on_with_the_same_content(house: House, double:
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_an_overload_before_the_first_output_is_waited_out_unseen(house: House, double: Double):
     double.script(HttpError(529, "Overloaded"), HttpError(429, "slow down", retry_after=3), HttpError(500), say("hi"))
     session = await house.open()
@@ -166,12 +172,14 @@ async def test_an_overload_before_the_first_output_is_waited_out_unseen(house: H
     assert reader.frames[-1].data["data"]["usage"]["main"]["calls"] == 1
 
 
+@pytest.mark.both_providers
 async def test_a_provider_that_stays_overloaded_fails_the_run_with_its_code(house: House, double: Double):
     double.default = HttpError(529, "Overloaded")
     run = await house.turn(await house.open())
     assert (run["status"], run["error"]["code"]) == ("failed", "provider_overloaded")
 
 
+@pytest.mark.both_providers
 async def test_a_refused_request_fails_the_run_and_the_session_lives(house: House, double: Double):
     double.script(HttpError(400, "tools.0: something is wrong"), say("better"))
     session = await house.open()
@@ -181,6 +189,7 @@ async def test_a_refused_request_fails_the_run_and_the_session_lives(house: Hous
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_a_reader_that_comes_late_gets_the_text_so_far_and_then_the_rest(house: House, double: Double):
     hold = Hold()
     double.script(say("The quick brown fox jumps over the lazy dog.", at={2: hold}))

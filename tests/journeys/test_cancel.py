@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from app.main import end_streams
 from tests.double.control import Double
 from tests.double.steps import Hold, Reply, call, say
@@ -15,6 +17,7 @@ def results(messages) -> list:
     return [block for row in messages for block in row["content"] if block["type"] == "tool_result"]
 
 
+@pytest.mark.both_providers
 async def test_a_hanging_tool_is_gone_within_a_second_and_the_next_turn_works(build: Build, double: Double):
     tool = Hanging()
     house = await build(double=double, tools=[tool])
@@ -69,6 +72,7 @@ async def test_a_tool_that_ignores_its_cancel_does_not_hold_the_run_up(build: Bu
     assert len(results(await house.messages(session))) == 1
 
 
+@pytest.mark.both_providers
 async def test_a_cancel_in_mid_answer_takes_the_shown_text_back(house: House, double: Double):
     hold = Hold()
     double.script(say("words that nobody needs any more", at={2: hold}), say("next"))

@@ -17,6 +17,7 @@ async def compact(house: House, session: str, key: str = "", **body) -> dict:
     return answer.json()
 
 
+@pytest.mark.both_providers
 async def test_a_compaction_by_hand_shortens_the_view_and_never_the_transcript(house: House, double: Double):
     session = await open_long(house, 15)
     summarizing(double)
@@ -40,6 +41,7 @@ async def test_a_compaction_by_hand_shortens_the_view_and_never_the_transcript(h
     assert "toolu_0" in await offload_file(house, session)
 
 
+@pytest.mark.both_providers
 async def test_right_after_it_the_counter_and_the_gauge_tell_the_new_size(house: House, double: Double):
     session = await open_long(house, 15)
     double.script(say("ok"))

@@ -19,6 +19,7 @@ async def files(house: House, session: str) -> list[str]:
     return [file["path"] for file in listed["data"] if file["path"].startswith("/workspace")]
 
 
+@pytest.mark.both_providers
 async def test_a_call_cut_by_max_tokens_never_runs_and_says_why(house: House, double: Double):
     double.script(Reply([call("toolu_1", "write_file", HALF)], stop_reason="max_tokens"), say("I stop."))
     session = await house.open()
@@ -31,6 +32,7 @@ async def test_a_call_cut_by_max_tokens_never_runs_and_says_why(house: House, do
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_a_whole_call_in_an_answer_cut_by_max_tokens_does_not_run_either(house: House, double: Double):
     double.script(Reply([call("toolu_1", "write_file", WRITE)], stop_reason="max_tokens"), say("ok"))
     session = await house.open()
@@ -39,6 +41,7 @@ async def test_a_whole_call_in_an_answer_cut_by_max_tokens_does_not_run_either(h
     assert "max_tokens" in results(await house.messages(session))[0]["content"]
 
 
+@pytest.mark.both_providers
 async def test_a_model_that_is_cut_again_and_again_is_asked_at_most_two_times_more(house: House, double: Double):
     double.default = lambda exchange: Reply([call(f"toolu_{exchange.number}", "write_file", HALF)], "max_tokens")
     session = await house.open()
@@ -49,6 +52,7 @@ async def test_a_model_that_is_cut_again_and_again_is_asked_at_most_two_times_mo
     assert await files(house, session) == []
 
 
+@pytest.mark.both_providers
 async def test_the_other_calls_of_an_answer_with_a_broken_one_still_run(house: House, double: Double):
     double.script(
         Reply([call("toolu_1", "write_file", WRITE), call("toolu_2", "write_file", RawJson('{"path": '))], "tool_use"),
@@ -61,6 +65,7 @@ async def test_the_other_calls_of_an_answer_with_a_broken_one_still_run(house: H
 
 
 @pytest.mark.parametrize("place", [3, BEFORE_END])
+@pytest.mark.both_providers
 async def test_a_stream_that_ends_in_mid_call_is_asked_again_and_runs_once(house: House, double: Double, place: int):
     double.script(
         Reply([call("toolu_1", "write_file", WRITE)], at={place: Break("eof")}),
@@ -76,12 +81,14 @@ async def test_a_stream_that_ends_in_mid_call_is_asked_again_and_runs_once(house
     assert await files(house, session) == ["/workspace/a.txt"]
 
 
+@pytest.mark.both_providers
 async def test_text_cut_by_max_tokens_ends_the_turn_with_that_reason(house: House, double: Double):
     double.script(Reply([text("half of")], stop_reason="max_tokens"))
     run = await house.turn(await house.open())
     assert (run["status"], run["stop_reason"], run["text"]) == ("completed", "max_tokens", "half of")
 
 
+@pytest.mark.both_providers
 async def test_a_refusal_is_one_call_and_leaves_nothing_for_later_requests(house: House, double: Double):
     double.script(Reply([], stop_reason="refusal"), say("This I can do."))
     session = await house.open()
@@ -94,6 +101,7 @@ async def test_a_refusal_is_one_call_and_leaves_nothing_for_later_requests(house
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_an_unknown_stop_reason_is_passed_on(house: House, double: Double):
     double.script(Reply([text("hm")], stop_reason="new_reason"), say("on we go"))
     session = await house.open()
@@ -112,6 +120,7 @@ BLANK = {
 
 
 @pytest.mark.parametrize("steps", BLANK.values(), ids=BLANK)
+@pytest.mark.both_providers
 async def test_blank_content_never_leaves_in_a_request(house: House, double: Double, steps: list[Reply]):
     double.script(
         Reply([call("toolu_0", "write_file", {"path": "/workspace/empty", "content": ""})]), say("made"),
@@ -126,6 +135,7 @@ async def test_blank_content_never_leaves_in_a_request(house: House, double: Dou
     assert double.of("main")[-1].body["messages"][-1]["role"] == "user"
 
 
+@pytest.mark.both_providers
 async def test_an_error_event_before_any_output_is_retried_unseen(house: House, double: Double):
     double.script(say("hidden", at={1: Break("overloaded_error")}), say("shown"))
     session = await house.open()
@@ -137,6 +147,7 @@ async def test_an_error_event_before_any_output_is_retried_unseen(house: House, 
 
 
 @pytest.mark.parametrize("how", ["overloaded_error", "eof", "reset"])
+@pytest.mark.both_providers
 async def test_a_stream_that_breaks_after_text_is_taken_back_before_it_is_repeated(
     house: House, double: Double, how: str
 ):
@@ -164,6 +175,7 @@ async def test_an_answer_whose_end_is_missing_is_not_taken_for_whole(house: Hous
     assert len(double.of("main")) == 2
 
 
+@pytest.mark.both_providers
 async def test_a_provider_that_always_breaks_off_fails_the_run_after_two_repeats(house: House, double: Double):
     double.default = say("words that are shown and then lost", at={2: Break("eof")})
     session = await house.open()
@@ -175,6 +187,7 @@ async def test_a_provider_that_always_breaks_off_fails_the_run_after_two_repeats
     assert len(await house.messages(session)) == 1
 
 
+@pytest.mark.both_providers
 async def test_an_overflow_inside_a_stream_is_neither_shown_twice_nor_stored(house: House, double: Double):
     double.script(*[Reply([text("as far as it went")], stop_reason="model_context_window_exceeded")] * 3)
     session = await house.open()

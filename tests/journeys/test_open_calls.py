@@ -1,5 +1,7 @@
 """Calls that an earlier run left open are answered before the next turn is sent, once."""
 
+import pytest
+
 from app.conversation.messages import text_block
 from app.conversation.run import CallState, Closing, NewMessage, NewRun, RunInput, RunStatus, Step, ToolCall
 from app.ports import Taken
@@ -29,6 +31,7 @@ async def interrupted(house: House, session: str) -> None:
     await runs.write(taken.lease, ending)
 
 
+@pytest.mark.both_providers
 async def test_the_next_turn_answers_what_was_left_open_and_keeps_what_was_done(house: House, double: Double):
     double.script(say("I see."), say("Again."))
     session = await house.open()

@@ -4,6 +4,8 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
+import pytest
+
 from app.turns.broadcast import BUFFER_ITEMS
 from tests.double.control import Double
 from tests.double.steps import Hold, Reply, call, say, text
@@ -32,6 +34,7 @@ async def test_a_silent_session_pings_its_readers(build: Build):
     assert reader.types == ["ping"] * 4
 
 
+@pytest.mark.both_providers
 async def test_a_client_that_leaves_does_not_stop_its_run(build: Build, double: Double):
     go = asyncio.Event()
 

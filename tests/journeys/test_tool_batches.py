@@ -22,6 +22,7 @@ def fail(request):
     raise RuntimeError("secret details")
 
 
+@pytest.mark.both_providers
 async def test_parallel_results_stand_in_call_order_whatever_ends_first(build: Build, double: Double):
     fifth = asyncio.Event()
 
@@ -70,6 +71,7 @@ async def test_a_batch_is_bounded(build: Build, double: Double):
     assert 1 <= peak <= 3
 
 
+@pytest.mark.both_providers
 async def test_a_tool_that_takes_too_long_is_an_error_result(build: Build, double: Double):
     stopped = asyncio.Event()
 
@@ -87,6 +89,7 @@ async def test_a_tool_that_takes_too_long_is_an_error_result(build: Build, doubl
     assert results(await house.messages(session))[0]["content"] == "slow did not end within 0.05 s and was stopped."
 
 
+@pytest.mark.both_providers
 async def test_unknown_tools_and_wrong_arguments_are_error_results(house: House, double: Double):
     double.script(
         Reply([
@@ -114,6 +117,7 @@ DIRTY = "nul \x00 end, lone \ud800 half, literal \\u0000, emoji \U0001f600"
 CLEAN = "nul \ufffd end, lone \ufffd half, literal \\u0000, emoji \U0001f600"
 
 
+@pytest.mark.both_providers
 async def test_what_the_database_cannot_hold_is_cleaned_the_same_everywhere(build: Build, double: Double):
     seen = Answering("dirty", lambda request: ToolResult([{"type": "text", "text": DIRTY}]))
     echo = Answering("echo", lambda request: DIRTY)
@@ -141,6 +145,7 @@ async def test_what_the_database_cannot_hold_is_cleaned_the_same_everywhere(buil
 
 
 @pytest.mark.parametrize("odd", ["", "../../x", "a" * 65, "with space", "ünïcode", "t1"])
+@pytest.mark.both_providers
 async def test_odd_ids_are_minted_anew_in_call_and_result(house: House, double: Double, odd: str):
     # An id that was used before is as odd as one that no provider would take.
     steps = [Reply([call(odd, "list_files", {"path": "/workspace"}), call("t1", "list_files", {"path": "/"})])]
@@ -194,6 +199,7 @@ async def test_a_model_writes_below_the_workspace_only(house: House, double: Dou
     assert read.text == result["content"]
 
 
+@pytest.mark.both_providers
 async def test_eight_parallel_tools_each_have_their_events_stored(build: Build, double: Double):
     house = await build(double=double, tools=[Answering("echo", lambda request: request.tool_use_id)], db_pool_size=2)
     double.script(Reply([call(f"t{n}", "echo", {}) for n in range(8)]), say("done"))

@@ -46,6 +46,7 @@ async def test_the_command_compacts_and_is_answered_by_a_receipt_that_no_model_s
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_a_user_sees_every_message_and_the_model_none_of_the_commands(house: House, double: Double):
     session = await open_long(house, 15)
     original = await house.messages(session)

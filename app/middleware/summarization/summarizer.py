@@ -106,7 +106,7 @@ class _Work:
             reply = await self._ask(chunk)
         except ProviderFailure as failure:
             log.warning("a summarizer call failed", extra={"session": self.job.session_id, "code": failure.code})
-            if classify(failure.provider_status, failure.detail, None):
+            if failure.code == "context_overflow":
                 return await self._halve(chunk)
             return await self._retry(chunk, "summary_failed", None)
         if classify(None, "", reply.stop_reason):

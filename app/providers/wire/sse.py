@@ -54,6 +54,10 @@ class SseParser:
             self._data.append(value.removeprefix(b" "))
         elif field == b"event":
             self._name = value.removeprefix(b" ")
+        elif field == b"error":
+            # Not in the standard: llama.cpp told its errors so for years.
+            self._name = b"error"
+            self._data.append(value.removeprefix(b" "))
 
     def _dispatch(self) -> SseEvent | None:
         name, data = self._name, self._data

@@ -1,6 +1,7 @@
 """The Anthropic adapter against servers on loopback: the strict double, or one that writes any bytes."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -76,8 +77,8 @@ async def byte_server(answer: Callable[[int], Iterable[bytes]]) -> AsyncIterator
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-                wire.bodies.append(await reader.readexactly(length))
+                length = re.search(rb"content-length: (\d+)", head.lower())
+                wire.bodies.append(await reader.readexactly(int(length[1]) if length else 0))
                 for piece in answer(len(wire.bodies)):
                     writer.write(piece)
                     await writer.drain()
