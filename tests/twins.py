@@ -172,6 +172,7 @@ class Works:
         self.transcript = MemoryTranscript(self.state)
         self.runs = ObedientRuns(self.state)
         self.events = MemoryEvents(self.state)
+        self.ledgers = MemoryLedger(self.state)
         self.provider = ScriptedProvider(*script, **provider)
         self.bench = self.with_provider(self.provider, tools, limits)
 
@@ -184,7 +185,7 @@ class Works:
             clock=self.clock,
             ids=self.ids,
             limits=limits,
-            ledgers=MemoryLedger(self.state),
+            ledgers=self.ledgers,
             files=self.files,
             estimator=HeuristicEstimator(),
             base_system=(text_block("You are an agent."),),

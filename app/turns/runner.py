@@ -65,11 +65,11 @@ class Runner:
         if leases := self.leases:
             # The heartbeat may have been cut off for longer than a lease: what lives here is not taken from itself.
             self.heard(leases, await self._runs.renew(leases))
+        if self._unsure:
+            await self._find_strays()
         if left := set(self._left):
             await self._runs.release(list(left))
             self._left -= left
-        if self._unsure:
-            await self._let_go_of_strays()
         plan = partial(plans.take_over, tools=self._bench.tools, ids=self._bench.ids)
         taken = await self._take(self._runs.take_over(self._owner, plan))
         if taken is None:
@@ -133,12 +133,13 @@ class Runner:
         task.add_done_callback(heard)
         return await asyncio.shield(task)
 
-    async def _let_go_of_strays(self) -> None:
+    async def _find_strays(self) -> None:
         """A taking whose outcome nobody knows may be committed: its run has an owner that does not work on it."""
         held = await self._runs.held(self._owner)
-        if not self._takings:  # none of them is about to get its task
-            await self._runs.release([lease for lease in held if lease not in self._orders])
-            self._unsure = False
+        self._unsure = False
+        if self._takings:
+            await asyncio.wait(self._takings)  # some of what is held is just about to get its task
+        self._left |= {lease for lease in held if lease not in self._orders}
 
     async def _launch(self, taking: Coroutine[Any, Any, Taken | None]) -> Taken | None:
         try:

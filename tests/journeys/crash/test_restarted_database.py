@@ -74,9 +74,8 @@ async def restarted(
         await walk.to_their_points(server, house)
         await walk.crashed()
         await end(own, number)
-        with suppress(
-            asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError
-        ):  # its connection is gone
+        # Its own connection is gone.
+        with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
             await walk.let_the_closing_go()
         await server.tell(ANY)
         await server.wrote("the store is away: a step waits for it")
@@ -89,7 +88,11 @@ async def restarted(
                 assert walk.before[one.id].begins(later[one.id])
                 # The server has lived on: no call has an unknown outcome.
                 walk.before[one.id] = replace(walk.before[one.id], calls={})
-                check(await walk.look(one, house, promised=True), await walk.seen(one, house))
+                after = await walk.look(one, house, promised=True)
+                if one.point == "results:after":
+                    # What it would evict could not be read then: the summary may name no file.
+                    after = replace(after, promised=after.records[0]["path"] is not None)
+                check(after, await walk.seen(one, house))
         assert not re.search("run taken over.*deaths=[^0]", server.log)
     await walk.end()
 

@@ -1,27 +1,38 @@
-"""A session's life on the twins of the stores, one event loop, any number of processes after one another."""
+"""A session's life, one event loop, any number of processes after one another, on stores in memory or in PostgreSQL."""
 
 import asyncio
-from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+
+import pytest
 
 from app.context.rules import violation
 from app.context.view import render_view
-from app.conversation.events import TERMINAL_EVENTS, EventType
+from app.conversation.events import TERMINAL_EVENTS, EventType, NewEvent
 from app.conversation.messages import StoredMessage, tool_results, tool_uses
+from app.conversation.model_profile import ModelProfile
 from app.conversation.request import ModelRequest
-from app.conversation.run import LIVE, TERMINAL, Run, RunStatus
+from app.conversation.run import LIVE, TERMINAL, Lease, Run, RunStatus, Step
 from app.conversation.session import Session
 from app.conversation.usage import UsageByPurpose, add_usage
-from app.errors import ProviderFailure
-from app.providers.scripted import ScriptedProvider, Step, call, say
+from app.errors import LeaseLost, ProviderFailure
+from app.providers.scripted import ScriptedProvider, call, say
+from app.providers.scripted import Step as Scripted
 from app.turns.service import Turns
 from tests.pure.context.histories import serialized
-from tests.twins import LEASE_S, PROCESSES, FakeTool, Works, echo
+from tests.rooms.fuzz.life_stores import MemoryWorks
+from tests.twins import PROCESSES, FakeTool, echo, profile_of
 
 Value = TypeVar("Value")
 REFUSED = ProviderFailure("provider_rejected", "no", transient=False, status=400)
 SUMMARY = "# Conversation summary\n\n## Goal\nGo on.\n"
+WINDOW = 16_384
+COUNTED = {"summarization", "mechanical_truncation"}
+
+
+def small(session: Session, model: str) -> ModelProfile:
+    return replace(profile_of(session, model), context_window_tokens=WINDOW)
 
 
 @dataclass
@@ -37,33 +48,42 @@ class Known:
 class Life:
     """`plan`: what the next main calls of the model do, in order; without one it says something."""
 
-    def __init__(self) -> None:
+    def __init__(self, make_works: Callable[[], MemoryWorks]) -> None:
         self.runner = asyncio.Runner()
-        self.gate = asyncio.Event()
+        self.gates: list[asyncio.Event] = []
         self.plan: list[str] = []
-        self.works = Works()
+        self.works = self.run(self._make(make_works))
         self.processes = 0
         self.turns = self.run(self.next_process())
+
+    @staticmethod
+    async def _make(make_works: Callable[[], MemoryWorks]) -> MemoryWorks:
+        return make_works()
 
     def run(self, doing: Coroutine[Any, Any, Value]) -> Value:
         return self.runner.run(asyncio.wait_for(doing, 30))
 
     async def next_process(self) -> Turns:
         self.processes += 1
-        self.gate = asyncio.Event()
+        self.gates.append(asyncio.Event())
         provider = ScriptedProvider(*[self.choose] * 2000)
         tools = (FakeTool("held", self.held), echo("echo"), FakeTool("safe", self.held, safe=True))
-        turns = self.works.process(f"process {self.processes}", self.works.with_provider(provider, tools))
+        turns = self.works.process(f"process {self.processes}", self.works.with_provider(provider, tools), small)
         if self.processes > 1:
-            self.works.clock.advance(LEASE_S + 1)
+            await self.works.let_leases_expire()
             await turns._recover()
         return turns
+
+    @property
+    def gate(self) -> asyncio.Event:
+        """Of the newest process."""
+        return self.gates[-1]
 
     async def held(self, _: object) -> str:
         await self.gate.wait()
         return "let go"
 
-    def choose(self, request: ModelRequest) -> Step:
+    def choose(self, request: ModelRequest) -> Scripted:
         if not request.tools:
             return say(SUMMARY)
         match self.plan.pop(0) if self.plan else "say":
@@ -86,23 +106,49 @@ class Life:
 
     async def quiet(self) -> None:
         """Until every run stands at a gate or has ended."""
-        for _ in range(400):
+        still = 0
+        while still < 100:
             await asyncio.sleep(0)
+            still = 0 if self.works.busy or self._at_work() else still + 1
+
+    def _at_work(self) -> bool:
+        running = sum(len(turns._runner._tasks) for turns in PROCESSES)
+        return running > sum(len(gate._waiters) for gate in self.gates)
+
+    async def wake(self, old: Turns, gate: asyncio.Event, stolen: Sequence[Lease], known: Sequence[Known]) -> None:
+        """A process that has lost its leases goes on: nothing that it writes is taken."""
+        await self.quiet()
+        before = [await self.stored(one) for one in known]
+        for lease in stolen:
+            with pytest.raises(LeaseLost):
+                await self.works.runs.write(lease, Step(events=(NewEvent(EventType.CONTEXT_WARNING, {}),)))
+        gate.set()
+        await self.quiet()
+        assert [await self.stored(one) for one in known] == before
+        assert not old._runner.leases
+
+    async def stored(self, known: Known) -> tuple[Any, ...]:
+        runs = await self.runs(known)
+        return await self.works.rows(known.session), await self.works.log(known.session), runs
 
     async def stop(self) -> None:
         self.gate.set()
         for turns in PROCESSES:
             await turns.stop()
         PROCESSES.clear()
+        await self.works.close()
 
-    def runs(self, known: Known) -> list[Run]:
-        return sorted(self.works.state.room(known.session.id).runs.values(), key=lambda run: run.turn)
+    async def runs(self, known: Known) -> Sequence[Run]:
+        return await self.works.runs.list(known.session.id, 0, 10_000)
+
+    def runs_of(self, known: Known) -> Sequence[Run]:
+        return self.run(self.runs(known))
 
     def live(self, known: Known) -> list[Run]:
-        return [run for run in self.runs(known) if run.status in LIVE]
+        return [run for run in self.runs_of(known) if run.status in LIVE]
 
     async def check(self, known: Known) -> None:
-        rows, runs = await self.works.rows(known.session), self.runs(known)
+        rows, runs = await self.works.rows(known.session), await self.runs(known)
         stored = serialized(rows)
         assert stored[: len(known.rows)] == known.rows, "a stored row has changed"
         known.rows = stored
@@ -114,10 +160,10 @@ class Life:
         for run in runs:
             assert known.ended.get(run.id, run.status) is run.status, "an ended run has changed"
         known.ended = {run.id: run.status for run in runs if run.status in TERMINAL}
-        if not self.live(known):
+        if not any(run.status in LIVE for run in runs):
             await self.check_sums(known, runs)
 
-    async def check_log(self, known: Known, runs: list[Run]) -> None:
+    async def check_log(self, known: Known, runs: Sequence[Run]) -> None:
         log = await self.works.log(known.session)
         assert [event.seq for event in log] == list(range(1, len(log) + 1))
         for run in runs:
@@ -129,7 +175,7 @@ class Life:
         began = [event.run_id for event in log if event.type is EventType.TURN_STARTED]
         assert began == sorted(began, key=[run.id for run in runs].index), "turns began out of order"
 
-    async def check_sums(self, known: Known, runs: list[Run]) -> None:
+    async def check_sums(self, known: Known, runs: Sequence[Run]) -> None:
         total: UsageByPurpose = {}
         for run in runs:
             for purpose, usage in run.usage.items():
@@ -137,6 +183,20 @@ class Life:
         stored = await self.works.sessions.get("t", known.session.id)
         assert stored.usage == total
         assert stored.status == "idle"
+        await self.check_counters(known, stored, [run.id for run in runs])
+
+    async def check_counters(self, known: Known, stored: Session, runs: list[str]) -> None:
+        """The newest request as answers tell it, or a later event; a takeover that ends a run has no event for it."""
+        log, rows = await self.works.log(known.session), await self.works.rows(known.session)
+        compacted = [event.data for event in log if event.type is EventType.CONTEXT_COMPACTED]
+        assert stored.compactions == sum(data["tier"] in COUNTED for data in compacted)
+        told = [(event.run_id, event.data) for event in log if event.type is EventType.SESSION_USAGE]
+        answered = [(row.run_id, row.usage.total_input) for row in rows if row.usage and row.usage.total_input]
+        newest = [(runs.index(run_id or ""), 0, place, tokens) for place, (run_id, tokens) in enumerate(answered)]
+        newest += [(runs.index(run_id or ""), 1, 0, data["last_input_tokens"]) for run_id, data in told]
+        assert stored.last_input_tokens == (max(newest)[3] if newest else 0)
+        by_usage = [(run_id, data["last_input_tokens"]) for run_id, data in told if not data["estimated"]]
+        assert {*by_usage} <= {*answered}
 
 
 def check_batches(rows: list[StoredMessage], running: bool) -> None:

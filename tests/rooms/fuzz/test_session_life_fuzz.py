@@ -1,5 +1,8 @@
 """Whatever clients, models and crashes do to sessions, in any order: every invariant holds after every step."""
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -9,8 +12,10 @@ from app.conversation.run import TERMINAL, RunStatus
 from app.conversation.session import Idempotency, NewSession, SessionSettings
 from app.errors import IdempotencyMismatch, NotFound, SessionBusy
 from app.sessions.transcript_import import import_rows
+from tests.journeys.long_sessions import prose
 from tests.pure.context.histories import messages
 from tests.rooms.fuzz.life import Known, Life
+from tests.rooms.fuzz.life_stores import MemoryWorks, PostgresWorks
 from tests.twins import posted
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
@@ -23,10 +28,11 @@ KEYS = st.sampled_from(("k1", "k2"))
 
 class SessionLife(RuleBasedStateMachine):
     sessions = Bundle("sessions")
+    works: Callable[[], MemoryWorks] = MemoryWorks
 
     def __init__(self) -> None:
         super().__init__()
-        self.life = Life()
+        self.life = Life(self.works)
         self.known: list[Known] = []
 
     @initialize(target=sessions)
@@ -37,6 +43,11 @@ class SessionLife(RuleBasedStateMachine):
     def bring(self, transcript: list) -> Known:
         """A session that begins with an imported transcript."""
         return self._open([{"role": one.role, "content": list(one.content)} for one in transcript])
+
+    @rule(target=sessions)
+    def bring_much(self) -> Known:
+        """A session that is near its trigger."""
+        return self._open(prose(10))
 
     def _open(self, transcript: list) -> Known:
         works = self.life.works
@@ -63,7 +74,7 @@ class SessionLife(RuleBasedStateMachine):
             return
         run, first = self.life.run(posting)
         assert first is not None
-        assert run.turn == len(self.life.runs(known))
+        assert run.turn == len(self.life.runs_of(known))
 
     @rule(known=sessions, name=KEYS, body=st.sampled_from(("a", "a", "b")))
     def post_with_a_key(self, known: Known, name: str, body: str) -> None:
@@ -87,13 +98,33 @@ class SessionLife(RuleBasedStateMachine):
 
     @rule(known=sessions, which=st.integers(0, 5))
     def cancel(self, known: Known, which: int) -> None:
-        runs = self.life.runs(known)
+        runs = self.life.runs_of(known)
         if runs:
             run = runs[which % len(runs)]
             self.life.run(self.life.turns.cancel(known.session.id, run.id))
             self.life.run(self.life.quiet())
-            after = self.life.runs(known)[run.turn - 1]
+            after = self.life.runs_of(known)[run.turn - 1]
             assert after.status is (run.status if run.status in TERMINAL else RunStatus.CANCELLED)
+
+    @rule(known=sessions)
+    def cancel_at_work(self, known: Known) -> None:
+        if live := self.life.live(known):
+            self.life.run(self.life.turns.cancel(known.session.id, live[0].id))
+            self.life.run(self.life.quiet())
+            assert self.life.runs_of(known)[live[0].turn - 1].status is RunStatus.CANCELLED
+
+    @rule(known=sessions)
+    def die_twice_in_one_call(self, known: Known) -> None:
+        """All that stands in the same call with it is interrupted too."""
+        self.crash()  # the next process has a gate of its own, which is closed
+        if not self.life.live(known):
+            self.life.plan[:0] = ["stand"] * 20
+            run, _ = self.life.run(self.life.turns.post(known.session, posted(), False, None))
+            self.life.run(self.life.quiet())
+            self.crash()
+            self.crash()
+            self.life.plan.clear()
+            assert self.life.runs_of(known)[run.turn - 1].status is RunStatus.INTERRUPTED
 
     @rule(known=sessions)
     def compact(self, known: Known) -> None:
@@ -117,14 +148,15 @@ class SessionLife(RuleBasedStateMachine):
     @rule()
     def fall_asleep(self) -> None:
         """The process lives on but has lost its leases: what it still tries to write is refused."""
-        old, self.life.turns = self.life.gate, self.life.run(self.life.next_process())
-        old.set()
-        self.life.run(self.life.quiet())
+        old, gate = self.life.turns, self.life.gate
+        stolen = old._runner.leases
+        self.life.turns = self.life.run(self.life.next_process())
+        self.life.run(self.life.wake(old, gate, stolen, self.known))
 
     @rule(known=sessions, after=st.integers(0, 30))
     def resume(self, known: Known, after: int) -> None:
         """A reader of an ended run gets each of its events behind the cursor once, and then its end."""
-        ended = [run.id for run in self.life.runs(known) if run.status in TERMINAL]
+        ended = [run.id for run in self.life.runs_of(known) if run.status in TERMINAL]
         if ended:
             log = self.life.run(self.life.works.log(known.session))
             own = [event.seq for event in log if event.run_id == ended[-1]]
@@ -166,11 +198,23 @@ class SessionLife(RuleBasedStateMachine):
         for known in self.known:
             run, _ = self.life.run(self.life.turns.post(known.session, posted("and now?"), True, None))
             self.life.run(self.life.quiet())
-            assert self.life.runs(known)[run.turn - 1].status is RunStatus.COMPLETED
+            assert self.life.runs_of(known)[run.turn - 1].status is RunStatus.COMPLETED
         self.holds()
         self.life.run(self.life.stop())
         self.life.runner.close()
 
 
+@pytest.fixture
+def stored(database_url: str) -> None:
+    PostgresLife.works = partial(PostgresWorks, database_url)
+
+
+class PostgresLife(SessionLife):
+    """The same on PostgreSQL."""
+
+
+MANY = settings.default.max_examples
 TestSessionLife = SessionLife.TestCase
-TestSessionLife.settings = settings(max_examples=settings.default.max_examples // 2, stateful_step_count=40)
+TestSessionLife.settings = settings(max_examples=MANY // 5, stateful_step_count=30)
+TestPostgresLife = pytest.mark.usefixtures("stored")(PostgresLife.TestCase)
+TestPostgresLife.settings = settings(max_examples=MANY // 20, stateful_step_count=30)
