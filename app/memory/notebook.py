@@ -74,8 +74,12 @@ class Notebook:
         scope = _scope(session)
         spent: list[Usage] = []
         if self.merges:
-            async with self._merging.setdefault(scope, asyncio.Lock()):
-                await self._make_room(session, scope, len(new), spent)
+            merging = self._merging.setdefault(scope, asyncio.Lock())
+            # Who waits for another's merging makes none: there is room now, or the model does not answer anyway.
+            waits = merging.locked()
+            async with merging:
+                if not waits:
+                    await self._make_room(session, scope, len(new), spent)
         await self.notes.add(scope, new, self.most)
         return sum(spent, Usage())
 

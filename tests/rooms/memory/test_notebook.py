@@ -177,6 +177,21 @@ async def test_notes_of_two_writers_at_a_full_scope_are_both_kept_and_merged_onc
     assert [note.text for note in await room.book.read(one.id)] == ["all", "one", "two"]
 
 
+async def test_writers_that_wait_for_a_merging_that_fails_do_not_wait_for_others():
+    gate = asyncio.Event()
+    room = Room(lambda _: [gate, DOWN], most=4)
+    session = await room.open()
+    await room.fill(session, 4)
+
+    async def release() -> None:
+        gate.set()
+
+    # Each runs until it must wait, in this order.
+    await asyncio.gather(*(room.book.remember(session.id, text) for text in "abc"), release())
+    assert [note.text for note in await room.book.read(session.id)] == ["old 3", "a", "b", "c"]
+    assert len(room.provider.requests) == 1
+
+
 class Moody:
     """Fails at random; `concluded`: the texts of its newest answer for a conclusion, as they should be kept."""
 
