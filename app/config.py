@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from app.conversation.api_key import ApiKey, parse_keys
 from app.conversation.model_profile import MIN_WINDOW, TABLE, ModelProfile, family, merge, resolve
 from app.conversation.presets import HANGO, PRESETS
+from app.conversation.tool_allow import Allowed
 from app.conversation.virtual_path import MAX_WORKSPACE_FILE_BYTES
 from app.errors import StartupError
 
@@ -70,6 +71,8 @@ class Settings(BaseModel):
     count_tokens_timeout_s: float = Field(default=5, gt=0)
     tool_timeout_s: float = Field(default=600, gt=0)
     max_model_calls_per_turn: int = Field(default=1000, ge=1)
+    mcp_allow: Allowed = Allowed()
+    mcp_config: Path | None = None
     max_parallel_tools: int = Field(default=8, ge=1)
     max_body_bytes: int = Field(default=33_554_432, ge=1024)
     max_file_bytes: int = Field(default=MAX_WORKSPACE_FILE_BYTES, ge=1, le=MAX_WORKSPACE_FILE_BYTES)
@@ -104,6 +107,11 @@ class Settings(BaseModel):
     @classmethod
     def _split_keys(cls, value: Any) -> Any:
         return parse_keys(value) if isinstance(value, str) else value
+
+    @field_validator("mcp_allow", mode="before")
+    @classmethod
+    def _parse_allowed(cls, value: Any) -> Any:
+        return Allowed.parse(value.split(",")) if isinstance(value, str) else value
 
     @field_validator("model_profiles", mode="before")
     @classmethod

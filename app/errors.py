@@ -17,6 +17,7 @@ HangoError
 |- PathRefused, FileMissing           400, 404
 |- StoreUnavailable, Draining         503
 |  '- SchemaBehind                    503, `hango migrate` is due
+|- ToolServerFailed                   502, only ever seen in the result of a tool call
 |- LeaseLost                          another owner has taken the run over
 '- RunFailed                          ends a run; its code is the run's failure code
    |- ViewInvalid                     view_invalid, names seq and rule
@@ -181,6 +182,12 @@ class Draining(HangoError):
 
     status, code, title = 503, "draining", "The server is stopping"
     retry_after_s = 2
+
+
+class ToolServerFailed(HangoError):
+    """A tool server did not do what it was asked; the words go to the model."""
+
+    status, code, title = 502, "tool_server_failed", "A tool server failed"
 
 
 class LeaseLost(HangoError):

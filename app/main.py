@@ -35,6 +35,7 @@ from app.storage.sessions import PostgresSessions
 from app.storage.transcript import PostgresTranscript
 from app.system import RandomIds, SystemClock
 from app.tools.registry import Registry
+from app.tools.session_tools import SessionTools
 from app.turns.service import Turns
 from app.turns.subagents import Bounds, Subagents
 from app.wiring import (
@@ -48,6 +49,7 @@ from app.wiring import (
     make_provider,
     make_readiness,
     make_sessions,
+    make_tool_servers,
     make_transfers,
     make_turns,
     own_tools,
@@ -113,6 +115,8 @@ def create_app(
             if instruments is not None:
                 instruments.pulse.unwatch()
             await services.turns.stop()
+            if services.tool_servers is not None:
+                await services.tool_servers.aclose()
             await model.aclose()
             await pool.close()
 
@@ -132,21 +136,20 @@ def make_services(
     stores = PostgresSessions(pool)
     notebook = make_notebook(settings, pool, stores, provider, estimator) if settings.memory else None
     files = rendered(make_files(settings), transcript, notebook, stores)
-    library = make_library(settings)
+    library, servers = make_library(settings), make_tool_servers(settings)
     delegation = Delegation(settings.subagents)
     own = own_tools(files, notebook, library) if given_tools is None else given_tools
-    tools = Registry((*own, *delegation.tools))
-    ledgers = PostgresLedger(pool)
+    own = (*own, *delegation.tools)
     models = ModelLimits(settings.profile, provider, settings.count_tokens_timeout_s)
     bench = Workbench(
         provider=provider,
-        tools=tools,
+        tools=Registry(own),
         stack=STACK,
         transcript=transcript,
         clock=SystemClock(),
         ids=RandomIds(),
         limits=Limits(settings.tool_timeout_s, settings.max_model_calls_per_turn, settings.max_parallel_tools),
-        ledgers=ledgers,
+        ledgers=PostgresLedger(pool),
         files=files,
         estimator=estimator,
         base_system=(BASE,),
@@ -154,13 +157,14 @@ def make_services(
         tiers=has_tiers(STACK),
         learn=models.learn,
         volatile=notebook.blocks if notebook else nothing_volatile,
+        more_tools=SessionTools(own, servers) if servers else None,
         after_run=delegation.after_run,
         skills=skills_of(library),
     )
     turns = make_turns(settings, bench, runs, events, models.profile)
     bounds = Bounds(settings.subagent_depth, settings.max_subagents_per_turn)
     delegation.subagents = Subagents(stores, turns, events, bench, bounds)
-    sessions = make_sessions(settings, stores, bench, models.profile)
+    sessions = make_sessions(settings, stores, bench, models.profile, servers)
     return Services(
         sessions=sessions,
         turns=turns,
@@ -175,6 +179,7 @@ def make_services(
         metrics=metrics,
         closer=make_closer(stores, sessions, notebook),
         transfers=make_transfers(sessions),
+        tool_servers=servers,
     )
 
 

@@ -14,6 +14,7 @@ from app.conversation.model_profile import ModelProfile
 from app.conversation.request import ToolDefinition
 from app.conversation.run import Run
 from app.conversation.session import Session
+from app.conversation.tool_allow import Allowed
 from app.conversation.tools import ToolRequest, ToolResult
 from app.conversation.usage import Usage
 from app.errors import HangoError
@@ -24,6 +25,9 @@ from app.filesystem.notes_file import NotesFile
 from app.filesystem.results import ResultFiles
 from app.filesystem.shared_workspace import SharedWorkspace
 from app.filesystem.skills import SkillFolder
+from app.mcp.config_file import read_commands
+from app.mcp.opener import make_opener
+from app.mcp.servers import McpServers
 from app.memory.notebook import Notebook
 from app.middleware.chain import Skills, no_skills
 from app.ports import Estimator, EventLog, FileBackend, Provider, RunStore, SessionStore, Tool, TranscriptStore
@@ -32,6 +36,7 @@ from app.sessions.closing import Closer
 from app.sessions.exporting import Exports
 from app.sessions.forking import Forks
 from app.sessions.importing import Imports
+from app.sessions.opening import Offer
 from app.sessions.planting import Planter
 from app.sessions.profiles import Profiles, effective_profile
 from app.sessions.service import Sessions
@@ -73,6 +78,15 @@ def make_notebook(
     )
 
 
+def make_tool_servers(settings: Settings) -> McpServers | None:
+    """None where no session may have any. Raises StartupError, without the client's library too."""
+    commands = read_commands(settings.mcp_config) if settings.mcp_config else ()
+    if not commands and settings.mcp_allow == Allowed():
+        return None
+    opener = make_opener(settings.mcp_allow, commands, settings.tool_timeout_s)
+    return McpServers([command.server for command in commands], opener, SystemClock())
+
+
 def make_closer(store: SessionStore, sessions: Sessions, notebook: Notebook | None) -> Closer:
     if notebook is None:
         return Closer(store, None)
@@ -95,7 +109,9 @@ def _owner() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{RandomIds().new('own')}"
 
 
-def make_sessions(settings: Settings, store: SessionStore, bench: Workbench, profiles: Profiles) -> Sessions:
+def make_sessions(
+    settings: Settings, store: SessionStore, bench: Workbench, profiles: Profiles, servers: McpServers | None
+) -> Sessions:
     async def tools_of(session: Session) -> tuple[ToolDefinition, ...]:
         return bench.known_tools(session).definitions
 
@@ -107,7 +123,11 @@ def make_sessions(settings: Settings, store: SessionStore, bench: Workbench, pro
         estimator=bench.estimator,
         profiles=profiles,
         base_system=bench.base_system,
-        tools=bench.tools.definitions,
+        offer=Offer(
+            frozenset(tool.name for tool in bench.tools.definitions),
+            servers.names if servers else frozenset(),
+            settings.mcp_allow,
+        ),
         tools_of=tools_of,
         ledgers=bench.ledgers,
         caches=bench.provider.capabilities.prompt_caching,
@@ -121,7 +141,7 @@ def make_transfers(sessions: Sessions) -> Transfers:
     return Transfers(
         Forks(*stores, sessions.ids, planter),
         Exports(*stores),
-        Imports(sessions.ids, sessions.profiles, frozenset(tool.name for tool in sessions.tools), planter),
+        Imports(sessions.ids, sessions.profiles, sessions.offer, planter),
     )
 
 

@@ -10,6 +10,7 @@ from app.conversation.model_profile import ModelProfile
 from app.conversation.records import Cut, Record
 from app.conversation.run import Run
 from app.conversation.session import Session
+from app.conversation.tool_servers import ToolServer
 from app.conversation.usage import Usage, UsageByPurpose, usage_to_json
 from app.ports import FileInfo
 
@@ -25,9 +26,25 @@ def session_json(session: Session) -> Json:
         "system": list(session.system),
         "status": session.status,
         "metadata": settings.metadata,
-        "settings": {"max_tokens": settings.max_tokens, "thinking": settings.thinking, "context": settings.context},
+        "settings": {
+            "max_tokens": settings.max_tokens,
+            "thinking": settings.thinking,
+            "context": settings.context,
+            "mcp_servers": [_server_json(server) for server in settings.mcp_servers],
+        },
         "created_at": timestamp(session.created_at),
         "updated_at": timestamp(session.updated_at),
+    }
+
+
+def _server_json(server: ToolServer) -> Json:
+    """Headers are write-only: their names are all that is shown."""
+    allowed = server.allowed_tools
+    return {
+        "name": server.name,
+        "url": server.url.partition("?")[0],
+        "header_names": sorted(server.headers),
+        "allowed_tools": None if allowed is None else list(allowed),
     }
 
 

@@ -9,6 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from app.api.block_schemas import INPUT_BLOCKS, NOT_BLANK, SYSTEM_BLOCKS, THINKING, TRANSCRIPT_BLOCKS, WHITE
 from app.conversation.model_profile import MIN_VIEW_CAP, MIN_WINDOW
 from app.conversation.presets import PRESETS
+from app.conversation.tool_allow import MAX_URL
+from app.conversation.tool_servers import MAX_NAME, NAME
+from app.sessions.tool_servers import MAX_SERVERS
 from app.turns.commands import MAX_INSTRUCTIONS
 
 MAX_METADATA_BYTES = 65_536
@@ -92,6 +95,17 @@ class ContextOverrides(Payload):
     preset: Preset | None = None
 
 
+class McpServer(Payload):
+    """`url`: of an MCP server over streamable HTTP, on a host that the server allows. `headers` are never shown."""
+
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=NAME)]
+    url: Annotated[str, Field(min_length=1, max_length=MAX_URL)]
+    headers: dict[str, str] | None = None
+    allowed_tools: (
+        Annotated[list[Annotated[str, Field(min_length=1, max_length=256)]], Field(max_length=1000)] | None
+    ) = None
+
+
 class ImportedMessage(Payload):
     role: Literal["user", "assistant"]
     content: Annotated[str | TranscriptBlocks, FewBlocks]
@@ -109,6 +123,7 @@ class SessionCreate(Payload):
     thinking: Thinking | None = None
     metadata: Metadata = Field(default_factory=dict)
     context: ContextOverrides | None = None
+    mcp_servers: Annotated[list[McpServer], Field(max_length=MAX_SERVERS)] | None = None
     messages: Annotated[Imported | None, _limited(MAX_MESSAGES, "messages")] = None
 
 

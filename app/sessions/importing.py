@@ -17,7 +17,7 @@ from app.conversation.records import Ledger
 from app.conversation.session import NewSession, Session
 from app.errors import ExportInvalid
 from app.ports import IdSource
-from app.sessions.opening import Opening, read_settings
+from app.sessions.opening import Offer, Opening, read_settings
 from app.sessions.payload import read_system
 from app.sessions.planting import Planter, Seed
 from app.sessions.profiles import Profiles
@@ -41,17 +41,15 @@ class Brought:
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """`server_tools`: names that no client may give to its own."""
-
     ids: IdSource
     profiles: Profiles
-    server_tools: frozenset[str]
+    offer: Offer
     planter: Planter
 
     async def bring(self, brought: Brought) -> Session:
         """Raises ExportInvalid, InvalidPayload for the settings, and what `Planter.plant` does."""
         opening = brought.opening
-        settings, system = read_settings(self.profiles, self.server_tools, opening), read_system(opening.system)
+        settings, system = read_settings(self.profiles, self.offer, opening), read_system(opening.system)
         rows, ledger, sections = await asyncio.to_thread(self._read, brought)
         new = NewSession(self.ids.new("ses"), opening.tenant, system, opening.model, settings, brought.title)
         seed = Seed(brought.origin, rows, ledger, sections, _each(brought.files))

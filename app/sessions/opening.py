@@ -10,11 +10,13 @@ from app.conversation.clean import clean_json
 from app.conversation.messages import Block
 from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
+from app.conversation.tool_allow import Allowed
 from app.errors import TooManySessions
 from app.ports import Admit, IdSource, SessionStore
 from app.sessions.client_tools import read_approvals, read_tools
 from app.sessions.payload import check_max_tokens, check_thinking, read_system
 from app.sessions.profiles import Profiles, check_window, overridden, read_context
+from app.sessions.tool_servers import read_servers
 from app.sessions.transcript_import import import_rows
 
 RETRY_S = 60  # sessions go when somebody deletes them
@@ -33,16 +35,26 @@ class Opening:
     context: Mapping[str, Any] = field(default_factory=dict)
     tools: Sequence[Mapping[str, Any]] = ()
     approvals: Mapping[str, Any] = field(default_factory=dict)
+    mcp_servers: Sequence[Mapping[str, Any]] = ()
     messages: Sequence[Mapping[str, Any]] = ()
     repair: bool = False
     key: Idempotency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What this server has, by name: `tools` of its own, `servers` of the operator. `allowed`: where others may be."""
+
+    tools: frozenset[str]
+    servers: frozenset[str] = frozenset()
+    allowed: Allowed = Allowed()  # noqa: RUF009 (frozen)
 
 
 async def open_session(
     store: SessionStore,
     ids: IdSource,
     profiles: Profiles,
-    server_tools: frozenset[str],
+    offer: Offer,
     opening: Opening,
     max_sessions: int | None,
 ) -> tuple[Session, bool, list[Repair]]:
@@ -50,7 +62,7 @@ async def open_session(
 
     An unknown model is allowed. Raises InvalidPayload, TranscriptInvalid, IdempotencyMismatch, TooManySessions.
     """
-    settings = read_settings(profiles, server_tools, opening)
+    settings = read_settings(profiles, offer, opening)
     system = read_system(opening.system)
     rows, repairs = await _rows(opening, ids)
     new = NewSession(ids.new("ses"), opening.tenant, system, opening.model, settings)
@@ -78,20 +90,21 @@ def at_most(sessions: int | None) -> Admit | None:
     return admit
 
 
-def read_settings(profiles: Profiles, server_tools: frozenset[str], opening: Opening) -> SessionSettings:
+def read_settings(profiles: Profiles, offer: Offer, opening: Opening) -> SessionSettings:
     """Raises InvalidPayload."""
     profile = profiles(opening.model)
     check_max_tokens(opening.max_tokens, profile)
     check_thinking(opening.thinking, opening.max_tokens or profile.default_max_tokens)
     context = read_context(profile, opening.context)
-    tools = read_tools(opening.tools, server_tools)
+    tools = read_tools(opening.tools, offer.tools)
     settings = SessionSettings(
         max_tokens=opening.max_tokens,
         thinking=opening.thinking,
         metadata=clean_json(opening.metadata),
         context=context,
         tools=tools,
-        approvals=read_approvals(opening.approvals, server_tools | {tool["name"] for tool in tools}),
+        approvals=read_approvals(opening.approvals, offer.tools | {tool["name"] for tool in tools}),
+        mcp_servers=read_servers(opening.mcp_servers, offer.allowed, offer.servers),
     )
     check_window(overridden(profile, context), settings, "thinking.budget_tokens")
     return settings

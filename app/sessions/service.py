@@ -21,7 +21,7 @@ from app.conversation.records import Ledger, Preamble, Record
 from app.conversation.request import Breakpoint, ModelRequest, ToolDefinition
 from app.conversation.session import Session
 from app.ports import Estimator, FileBackend, FileInfo, IdSource, LedgerStore, Page, SessionStore, TranscriptStore
-from app.sessions.opening import Opening, open_session
+from app.sessions.opening import Offer, Opening, open_session
 from app.sessions.profiles import Profiles, check_window, effective_profile
 
 Audience = Literal["user", "agent", "all"]
@@ -40,9 +40,9 @@ class View:
 class Sessions:
     """Every method raises NotFound for another tenant's session too.
 
-    `base_system`: the system blocks of a session that has none of its own. `tools`: the server's own; `tools_of`: what
-    the requests of a session offer. `caches`: the provider has a prompt cache. `max_sessions`: of one tenant, None for
-    no limit.
+    `base_system`: the system blocks of a session that has none of its own. `offer`: what every session has;
+    `tools_of`: what the requests of one offer. `caches`: the provider has a prompt cache. `max_sessions`: of one
+    tenant, None for no limit.
     """
 
     store: SessionStore
@@ -52,15 +52,14 @@ class Sessions:
     estimator: Estimator
     profiles: Profiles
     base_system: Content
-    tools: tuple[ToolDefinition, ...]
+    offer: Offer
     tools_of: Callable[[Session], Awaitable[tuple[ToolDefinition, ...]]]
     ledgers: LedgerStore
     caches: bool
     max_sessions: int | None = None
 
     async def open(self, opening: Opening) -> tuple[Session, bool, list[Repair]]:
-        names = frozenset(tool.name for tool in self.tools)
-        return await open_session(self.store, self.ids, self.profiles, names, opening, self.max_sessions)
+        return await open_session(self.store, self.ids, self.profiles, self.offer, opening, self.max_sessions)
 
     async def get(self, tenant: str, session_id: str) -> Session:
         return await self.store.get(tenant, session_id)

@@ -17,8 +17,9 @@ DOCS = ROOT / "docs"
 HTTP_API = (DOCS / "http-api.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FAILURES = {"RunFailed", "ProviderFailure", ".__init__"}
-# A start-up error is printed by the command; a lost lease ends a task in silence, for the new owner goes on.
-NEVER_SENT = {"startup_error", "lease_lost"}
+# A start-up error is printed by the command; a lost lease ends a task in silence, for the new owner goes on; what a
+# tool server failed at is the result of a call.
+NEVER_SENT = {"startup_error", "lease_lost", "tool_server_failed"}
 BY_THE_ROUTER = {"method_not_allowed"}
 
 

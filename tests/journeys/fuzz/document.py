@@ -18,6 +18,7 @@ BEYOND_A_SCHEMA = {
     "context.keep_frac": "is at most trigger_frac",
     "context.micro_frac": "lies between the two",
     "context.context_window_tokens": "is at most max_input_tokens",
+    "mcp_servers": "have names of their own, headers that HTTP allows, and hosts that the operator named",
     "model": "leaves room for the session's thinking",
 }
 OF_OUR_OWN = ("must be", "needs", "the session's", "the thinking", "0 < keep_frac")  # how those rules begin
@@ -78,5 +79,6 @@ def _read(recorder: Any, report: Report) -> None:
 
 def _beyond(problem: dict[str, Any]) -> bool:
     first = problem.get("errors", [{"field": "", "rule": ""}])[0]
-    named = first["field"] in BEYOND_A_SCHEMA and first["rule"].startswith(OF_OUR_OWN)
+    field = "mcp_servers" if first["field"].startswith("mcp_servers.") else first["field"]
+    named = field in BEYOND_A_SCHEMA and first["rule"].startswith(OF_OUR_OWN)
     return named or problem["code"] in CODES_BEYOND

@@ -10,6 +10,7 @@ from app.conversation.model_profile import TABLE, ModelProfile, resolve
 from app.conversation.request import ToolDefinition
 from app.conversation.session import Session
 from app.filesystem.memory import MemoryFiles
+from app.sessions.opening import Offer
 from app.sessions.service import Sessions
 from app.storage.memory.ledger import MemoryLedger
 from app.storage.memory.sessions import MemorySessions
@@ -59,7 +60,7 @@ def sessions(state: MemoryState) -> Sessions:
         estimator=HeuristicEstimator(),
         profiles=profiles,
         base_system=(text_block("You are an agent."),),
-        tools=(tool,),
+        offer=Offer(frozenset({tool.name})),
         tools_of=tools_of,
         ledgers=MemoryLedger(state),
         caches=True,

@@ -1,0 +1,1 @@
+"""Tools on MCP servers, by the official client: naming, listing, calling, and what may be reached."""
