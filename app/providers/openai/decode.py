@@ -70,7 +70,7 @@ class ReplyDecoder:
             if failure := stream_failure(event.name, data):
                 raise failure
             yield from self._chunk(data)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise broken_stream("a chunk could not be read") from error
 
     def _chunk(self, data: Mapping[str, Any]) -> Iterator[StreamItem]:
@@ -83,10 +83,10 @@ class ReplyDecoder:
             if not choice.get("index"):
                 # A server that does not stream sends one whole message.
                 yield from self._grown(choice.get("delta") or choice.get("message") or {})
-                self._finish = choice.get("finish_reason") or self._finish
+                self._finish = _string(choice.get("finish_reason")) or self._finish
 
     def _grown(self, delta: Mapping[str, Any]) -> Iterator[StreamItem]:
-        refusal = delta.get("refusal") or ""
+        refusal = _string(delta.get("refusal"))
         self._refused = self._refused or bool(refusal)
         if words := _words(delta.get("content")) + refusal:
             if self._text_place is None:
@@ -123,11 +123,18 @@ def _words(content: Any) -> str:
     """A string, or parts of which some are reasoning."""
     if isinstance(content, list):
         return "".join(part["text"] for part in content if part.get("type") == "text")
-    return content or ""
+    return _string(content)
+
+
+def _string(value: Any) -> str:
+    """Null is no text."""
+    if not isinstance(value, str | None):
+        raise TypeError("no string")
+    return value or ""
 
 
 def _counted(usage: Mapping[str, Any]) -> Usage:
     """Later figures replace earlier ones: some servers count up with every chunk."""
-    prompt, details = usage.get("prompt_tokens") or 0, usage.get("prompt_tokens_details") or {}
-    cached = min(prompt, details.get("cached_tokens") or 0)
-    return Usage(prompt - cached, cached, 0, usage.get("completion_tokens") or 0, calls=1)
+    prompt = int(usage.get("prompt_tokens") or 0)
+    cached = min(prompt, int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0))
+    return Usage(prompt - cached, cached, 0, int(usage.get("completion_tokens") or 0), calls=1)

@@ -1,14 +1,13 @@
 """The one place that knows the errors of compatible servers, in the forms they have, as ProviderFailure."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from app.context.overflow import classify
-from app.conversation.clean import clean_text
 from app.errors import ProviderFailure
 from app.providers.wire.failures import Account, ConnectionLost, refusal
+from app.providers.wire.wire_json import dump, load
 
 # The status that an error inside a 200 would have had. Those that are not here: what their words say, else 500.
 _STATUS = {
@@ -60,7 +59,7 @@ def failure_of(error: Exception, account: Account) -> ProviderFailure | None:
 def refusal_of(error: Any) -> Refusal:
     """Of the SDK's APIStatusError."""
     try:
-        body = json.loads(error.response.content)
+        body = load(error.response.content)
     except ValueError:
         body = None
     kind, message = _words(body)
@@ -118,4 +117,7 @@ def _more(inner: Mapping[str, Any]) -> str:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return clean_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    try:
+        return value if isinstance(value, str) else dump(value).decode()
+    except RecursionError:
+        return ""
