@@ -4,7 +4,7 @@ import os
 import resource
 from collections.abc import Sequence
 
-from bench.crowd import latency, returns, takeover
+from bench.crowd import bodies, latency, returns, takeover
 
 DESCRIPTORS = 4096
 
@@ -16,6 +16,8 @@ def load(words: Sequence[str]) -> None:
     fine = returns.measure_all([name for name in returns.CROWDS if not words or name in words])
     if not words or "latency" in words:
         latency.main()
+    if not words or "bodies" in words:
+        bodies.main()
     if not words or "takeover" in words:
         takeover.main()
     if not fine:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, TypeVar
 
 import pytest
@@ -202,12 +203,13 @@ class Life:
 def check_batches(rows: list[StoredMessage], running: bool) -> None:
     """Every call of a stored batch is answered once, in order, by the next row; the newest may still be at work.
 
-    An import keeps the order that its client chose.
+    An import keeps the order that its client chose, and its neighbours of one role.
     """
-    for row, answer in zip(rows, [*rows, None][1:], strict=True):
-        used = [block["id"] for block in tool_uses(row.content)]
-        if used and answer is None:
+    groups = [list(group) for _, group in groupby(rows, lambda row: row.role)]
+    for group, following in zip(groups, [*groups, []][1:], strict=True):
+        used = [block["id"] for row in group for block in tool_uses(row.content)]
+        answers = [block["tool_use_id"] for row in following for block in tool_results(row.content)]
+        if used and not following:
             assert running
         elif used:
-            answers = [block["tool_use_id"] for block in tool_results(answer.content)]
-            assert answers == used or (row.run_id is None and sorted(answers) == sorted(used))
+            assert answers == used or (group[0].run_id is None and sorted(answers) == sorted(used))

@@ -215,6 +215,6 @@ class PostgresLife(SessionLife):
 
 MANY = settings.default.max_examples
 TestSessionLife = SessionLife.TestCase
-TestSessionLife.settings = settings(max_examples=MANY // 5, stateful_step_count=30)
+TestSessionLife.settings = settings(max_examples=MANY // 2, stateful_step_count=40)
 TestPostgresLife = pytest.mark.usefixtures("stored")(PostgresLife.TestCase)
 TestPostgresLife.settings = settings(max_examples=MANY // 20, stateful_step_count=30)
