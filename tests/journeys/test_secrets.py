@@ -137,6 +137,7 @@ STARTS = [
     {"HANGO_PORT": PASSWORD},
     {"HANGO_MODEL_PROFILES": f'{{"{PASSWORD}'},
     {"HANGO_PROVIDER": "anthropic", "HANGO_MODEL": f"{PASSWORD} x", "ANTHROPIC_BASE_URL": f"http://a:{PASSWORD}@127.0.0.1:1"},
+    {"HANGO_PROVIDER": "openai", "OPENAI_API_KEY": PASSWORD, "OPENAI_BASE_URL": f"http://a:{PASSWORD}@127.0.0.1:1"},
 ]  # fmt: skip
 
 
