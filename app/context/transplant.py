@@ -46,7 +46,7 @@ def _is_within(cut: Cut | None, last_seq: int) -> bool:
 def _clipped(shapings: Iterable[Shaping], last_seq: int) -> Iterator[Shaping]:
     """Spans may not reach rows that are still to come."""
     for shaping in shapings:
-        spans = tuple((first, min(last, last_seq)) for first, last in shaping.spans if first <= last_seq)
+        spans = tuple((first, min(last, last_seq)) for first, last in shaping.spans if first <= min(last, last_seq))
         kept, blocks = (tuple(b for b in found if b[0] <= last_seq) for found in (shaping.kept, shaping.blocks))
         if spans or blocks:
             yield replace(shaping, spans=spans, kept=kept, blocks=blocks)
