@@ -70,6 +70,8 @@ class Settings(BaseModel):
     cache_ttl: Literal["auto", "5m", "1h"] = "auto"
     count_tokens_timeout_s: float = Field(default=5, gt=0)
     tool_timeout_s: float = Field(default=600, gt=0)
+    client_tool_timeout_s: float = Field(default=3600, gt=0)
+    approval_timeout_s: float = Field(default=86_400, gt=0)
     max_model_calls_per_turn: int = Field(default=1000, ge=1)
     mcp_allow: Allowed = Allowed()
     mcp_config: Path | None = None

@@ -9,6 +9,7 @@ HangoError
 |  |- SessionBusy                     names the live run
 |  |- SessionClosed
 |  |- SubagentSession
+|  |- CallNotWaiting, CallAnswered    name the call
 |  '- IdempotencyMismatch
 |- BodyTooLarge, InputTooLarge        413, with the numbers
 |- TooManyRequests                    429, with the limit and when to ask again
@@ -111,6 +112,14 @@ class SubagentSession(Conflict):
 
     def __init__(self) -> None:
         super().__init__("This session belongs to a subagent and can only be read; act on the session above it.")
+
+
+class CallNotWaiting(Conflict):
+    code, title = "call_not_waiting", "The call does not wait for this"
+
+
+class CallAnswered(Conflict):
+    code, title = "call_answered", "The call was answered otherwise"
 
 
 class IdempotencyMismatch(Conflict):

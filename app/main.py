@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from fastapi import FastAPI
 
-from app.agent.turn import Limits, Workbench
+from app.agent.turn import Workbench
 from app.api.app import create_api
 from app.api.connection import Connection
 from app.api.requests import Services
@@ -45,6 +45,7 @@ from app.wiring import (
     make_estimator,
     make_files,
     make_library,
+    make_limits,
     make_notebook,
     make_provider,
     make_readiness,
@@ -148,7 +149,7 @@ def make_services(
         transcript=transcript,
         clock=SystemClock(),
         ids=RandomIds(),
-        limits=Limits(settings.tool_timeout_s, settings.max_model_calls_per_turn, settings.max_parallel_tools),
+        limits=make_limits(settings),
         ledgers=PostgresLedger(pool),
         files=files,
         estimator=estimator,

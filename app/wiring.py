@@ -4,7 +4,7 @@ import os
 import socket
 from dataclasses import dataclass
 
-from app.agent.turn import ContextSettings, Workbench
+from app.agent.turn import ContextSettings, Limits, Workbench
 from app.api.readiness import Check, Readiness
 from app.config import Settings
 from app.context.estimate import HeuristicEstimator
@@ -221,6 +221,16 @@ def make_context_settings(settings: Settings) -> ContextSettings:
         argument_limit=int(settings.tool_arg_max_tokens * BYTES_PER_TOKEN),
         cache_ttl=settings.cache_ttl,
         summarizer=summarizer,
+    )
+
+
+def make_limits(settings: Settings) -> Limits:
+    return Limits(
+        tool_timeout_s=settings.tool_timeout_s,
+        model_calls=settings.max_model_calls_per_turn,
+        parallel_tools=settings.max_parallel_tools,
+        client_tool_s=settings.client_tool_timeout_s,
+        approval_s=settings.approval_timeout_s,
     )
 
 

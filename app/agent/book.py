@@ -55,7 +55,7 @@ class Book:
 
     def plan(self, memo: Memo, epoch: Epoch | None = None, force: Mapping[str, Any] | None = None) -> Plan:
         """The ledger with this memo and epoch. `force` is cleared by every call, whatever its outcome."""
-        ledger = replace(self.ledger, memo=memo, force=force)
+        ledger = replace(self.ledger, memo=memo, force=force, written=self.ledger.written + 1)
         if epoch is not None:
             ledger = with_epoch(ledger, epoch, self._run_id)
         made = sum(isinstance(record, Cut) for record in epoch.records) if epoch else 0
@@ -67,7 +67,7 @@ class Book:
 
     def prepare(self, pairs: Sequence[Pair]) -> Plan:
         """The ledger with these summaries of old batches, for the next epoch to show."""
-        ledger = replace(self.ledger, pairs=(*self.ledger.pairs, *pairs))
+        ledger = replace(self.ledger, pairs=(*self.ledger.pairs, *pairs), written=self.ledger.written + 1)
         state = {"private": private_state(ledger, self._run_id, self._private), "compactions": self.compactions}
         return Plan(ledger, None, state)
 

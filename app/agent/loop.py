@@ -24,13 +24,13 @@ class _Progress:
     cut: int
 
 
-async def run_loop(turn: Turn) -> str:
-    """Works until the turn ends; returns the stop reason. Raises RunFailed and LeaseLost."""
+async def run_loop(turn: Turn) -> str | None:
+    """Works until the turn ends; returns the stop reason, None when it must wait. Raises RunFailed and LeaseLost."""
     async with PairWriter(turn) as pairs:
         return await _run(turn, pairs)
 
 
-async def _run(turn: Turn, pairs: PairWriter) -> str:
+async def _run(turn: Turn, pairs: PairWriter) -> str | None:
     progress = _progress(turn)
     while True:
         if wants_model(turn.log.rows):
@@ -38,8 +38,8 @@ async def _run(turn: Turn, pairs: PairWriter) -> str:
             await _model_step(turn, progress)
         answer = turn.log.rows[-1]
         calls = bool(unanswered(turn.log.rows))
-        if calls:
-            await finish_batch(turn)
+        if calls and not await finish_batch(turn):
+            return None
         if answer.stop_reason == "refusal":
             raise RunFailed("refusal", "The model refused to answer.")
         if not paused(turn.log.rows) and not (calls and _goes_on(answer, progress)):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from app.agent.book import Book
 from app.agent.turn import Workbench
 from app.context.apply import usable_ledger
+from app.context.batches import before_open
 from app.context.estimate_cache import CachedEstimator
 from app.context.ledger import preamble_key, read_ledger
 from app.context.measure import drop_anchor
@@ -22,7 +23,10 @@ log = logging.getLogger(__name__)
 
 
 async def open_book(bench: Workbench, session: Session, run: Run) -> tuple[Book, Sequence[StoredMessage]]:
-    """Records that cannot be used are left out, with an error in the log: the view shows what they had hidden."""
+    """Records that cannot be used are left out, with an error in the log: the view shows what they had hidden.
+
+    A compaction does not see the calls that a turn waits for: they are not its to answer or to evict.
+    """
     newest, sources = await bench.ledgers.read(run.session_id)
     ledger, ignored = read_ledger(newest, sources)
     ledger, rows, unusable = await load_view(bench, run.session_id, ledger)
@@ -33,7 +37,7 @@ async def open_book(bench: Workbench, session: Session, run: Run) -> tuple[Book,
     for fault in faults:
         log.error("record ignored: %s", fault, extra={"session": run.session_id})
         book.ignored.append(fault)
-    return book, rows
+    return book, before_open(rows) if run.kind == "compact" else rows
 
 
 def _for_model(bench: Workbench, session: Session, ledger: Ledger, model: str) -> Ledger:

@@ -13,7 +13,7 @@ PREVIEW_CHARS = 500
 
 
 def done(call: ToolCall, result: ToolResult) -> ToolCall:
-    return replace(call, state=CallState.DONE, result=result.content, is_error=result.is_error)
+    return replace(call, state=CallState.DONE, result=result.content, is_error=result.is_error, deadline=None)
 
 
 def failed(call: ToolCall, reason: str) -> ToolCall:
@@ -33,11 +33,16 @@ def completed_event(call: ToolCall) -> NewEvent:
     return NewEvent(EventType.TOOL_COMPLETED, data)
 
 
+def started_event(call: ToolCall) -> NewEvent:
+    data = {"tool_use_id": call.tool_use_id, "name": call.name, "message_seq": call.message_seq, "index": call.index}
+    return NewEvent(EventType.TOOL_STARTED, data)
+
+
 def answer_open(
     rows: Sequence[StoredMessage], calls: Sequence[ToolCall], message_id: str, reason: Callable[[ToolCall], str]
 ) -> tuple[tuple[ToolCall, ...], tuple[NewMessage, ...]]:
     """Error results for the calls that have none, and the row that answers their batch; nothing without an open one."""
-    if not unanswered(rows):
+    if not calls or not unanswered(rows):
         return (), ()
     answered = tuple(failed(call, reason(call)) for call in calls if call.state is not CallState.DONE)
     changed = {call.index: call for call in answered}

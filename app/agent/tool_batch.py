@@ -6,11 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
-from app.agent.results import done, done_step, results_message
+from app.agent.results import done, done_step, results_message, started_event
 from app.agent.turn import Turn
+from app.agent.waiting import may_run, with_nobody_to_ask
 from app.context.batches import unanswered
 from app.conversation.clean import clean_json
-from app.conversation.events import EventType, NewEvent
+from app.conversation.events import NewEvent
 from app.conversation.messages import Block
 from app.conversation.run import CallState, Step, ToolCall
 from app.conversation.tools import ToolRequest, ToolResult
@@ -22,31 +23,33 @@ log = logging.getLogger(__name__)
 TOOL_GRACE_S = 0.3
 
 
-async def finish_batch(turn: Turn) -> None:
-    """Runs every pending call of the newest assistant message and appends the results message. Raises LeaseLost."""
+async def finish_batch(turn: Turn) -> bool:
+    """Runs every call of the newest assistant message that may run and, when all are done, appends the results message.
+
+    False when some wait for somebody outside. Raises LeaseLost.
+    """
+    if refused := with_nobody_to_ask(turn):
+        await turn.log.write(done_step(refused))
     uses = dict(unanswered(turn.log.rows))
     gate = asyncio.Semaphore(turn.bench.limits.parallel_tools)
     try:
         async with asyncio.TaskGroup() as group:
             for call in turn.log.calls:
-                if call.state is CallState.PENDING:
+                if may_run(turn, call):
                     group.create_task(_answer(turn, call, uses[call.index], gate))
     except ExceptionGroup as failures:
         # Tool failures are results; what comes out here is a write that failed, and the first one tells why.
         raise failures.exceptions[0] from None
+    if any(call.state is not CallState.DONE for call in turn.log.calls):
+        return False
     await turn.log.write(Step(messages=(results_message(turn.bench.ids.new("msg"), turn.log.calls),)))
+    return True
 
 
 async def _answer(turn: Turn, call: ToolCall, use: Block, gate: asyncio.Semaphore) -> None:
     async with gate:
-        data = {
-            "tool_use_id": call.tool_use_id,
-            "name": call.name,
-            "message_seq": call.message_seq,
-            "index": call.index,
-        }
         started = replace(call, state=CallState.STARTED)
-        await turn.log.write(Step(changes=(started,), events=(NewEvent(EventType.TOOL_STARTED, data),)))
+        await turn.log.write(Step(changes=(started,), events=(started_event(call),)))
         result = await _run(turn, call, use)
         await _store(turn, call, result)
 

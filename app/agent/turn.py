@@ -19,11 +19,14 @@ from app.tools.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`tool_timeout_s`: one call, in seconds. `parallel_tools`: calls of one batch that run at once."""
+    """`tool_timeout_s`: one call, in seconds. `parallel_tools`: calls of one batch that run at once. `client_tool_s`,
+    `approval_s`: how long a call waits for its client's result, or for a person's decision."""
 
     tool_timeout_s: float
     model_calls: int
     parallel_tools: int
+    client_tool_s: float = 3600
+    approval_s: float = 86_400
 
 
 @dataclass(frozen=True, slots=True)

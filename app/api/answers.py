@@ -60,12 +60,23 @@ class MessageAnswer(BaseModel):
     created_at: str
 
 
+class AwaitedCall(BaseModel):
+    """A call that waits for its client's result, or for a person to allow it; `deadline`: then it gets an error."""
+
+    tool_use_id: str
+    name: str
+    kind: Literal["approval", "result"]
+    input: dict[str, Any]
+    deadline: str | None
+
+
 class RunAnswer(BaseModel):
     id: str
     session_id: str
     turn: int
     kind: Literal["turn", "compact", "base"]
     status: RunStatusName
+    waiting_for: list[AwaitedCall]
     model: str
     stop_reason: str | None
     text: str | None = Field(description="Final text, once the run has ended.")

@@ -100,6 +100,7 @@ COMPONENTS: dict[str, Schema] = {
 SYSTEM_BLOCKS = _list(ref("TextBlock"), at_least=1)
 INPUT_BLOCKS = _list(ref("InputBlock"), at_least=1)
 TRANSCRIPT_BLOCKS = _list(ref("TranscriptBlock"))
+RESULT_BLOCKS = _list(_any_of("TextBlock", "ImageBlock", "DocumentBlock"))
 
 _THINKING_FIELDS: Schema = {
     "budget_tokens": {"type": "integer", "minimum": MIN_BUDGET, "description": "Below max_tokens."},
@@ -114,3 +115,12 @@ def _thinking(kind: str) -> Schema:
 
 
 THINKING: Schema = {"anyOf": [_thinking(kind) for kind in THINKING_KEYS]}
+
+
+# A JSON Schema as the provider takes it: of an object, and no choice at the top.
+INPUT_SCHEMA: Schema = {
+    "type": "object",
+    "properties": {"type": {"const": "object"}},
+    "required": ["type"],
+    "not": {"anyOf": [{"required": [name]} for name in ("oneOf", "allOf", "anyOf")]},
+}

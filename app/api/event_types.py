@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
-from app.api.answers import MessageAnswer, UsageAnswer
+from app.api.answers import AwaitedCall, MessageAnswer, UsageAnswer
 from app.api.sse import ENDED
 from app.conversation.events import EndReason
 
@@ -81,8 +81,16 @@ class SessionUsage(BaseModel):
     estimated: bool
 
 
+class WaitingCall(AwaitedCall):
+    index: int
+
+
 class Waiting(BaseModel):
+    """All that is awaited still."""
+
     tool_use_ids: list[str]
+    message_seq: int
+    calls: list[WaitingCall]
 
 
 class OfSubagent(BaseModel):

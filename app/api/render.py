@@ -1,14 +1,14 @@
 """Values of the vocabulary as the JSON of the contract."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from app.api.json_text import timestamp
-from app.conversation.messages import StoredMessage
+from app.conversation.messages import Block, StoredMessage
 from app.conversation.model_profile import ModelProfile
 from app.conversation.records import Cut, Record
-from app.conversation.run import Run
+from app.conversation.run import KINDS, Run, ToolCall
 from app.conversation.session import Session
 from app.conversation.tool_servers import ToolServer
 from app.conversation.usage import Usage, UsageByPurpose, usage_to_json
@@ -31,6 +31,8 @@ def session_json(session: Session) -> Json:
             "thinking": settings.thinking,
             "context": settings.context,
             "mcp_servers": [_server_json(server) for server in settings.mcp_servers],
+            "tools": list(settings.tools),
+            "approvals": settings.approvals,
         },
         "created_at": timestamp(session.created_at),
         "updated_at": timestamp(session.updated_at),
@@ -63,13 +65,14 @@ def message_json(row: StoredMessage) -> Json:
     }
 
 
-def run_json(run: Run, text: str | None) -> Json:
+def run_json(run: Run, text: str | None, awaited: Sequence[tuple[ToolCall, Block]]) -> Json:
     return {
         "id": run.id,
         "session_id": run.session_id,
         "turn": run.turn,
         "kind": run.kind,
         "status": str(run.status),
+        "waiting_for": [_awaited_json(call, block) for call, block in awaited],
         "model": run.model,
         "stop_reason": run.stop_reason,
         "text": text,
@@ -78,6 +81,16 @@ def run_json(run: Run, text: str | None) -> Json:
         "trace_id": run.state.get("trace_id"),
         "created_at": timestamp(run.created_at),
         "ended_at": timestamp(run.ended_at) if run.ended_at else None,
+    }
+
+
+def _awaited_json(call: ToolCall, block: Block) -> Json:
+    return {
+        "tool_use_id": call.tool_use_id,
+        "name": call.name,
+        "kind": KINDS[call.state],
+        "input": block["input"],
+        "deadline": timestamp(call.deadline) if call.deadline else None,
     }
 
 

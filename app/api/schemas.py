@@ -6,12 +6,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from app.api.block_schemas import INPUT_BLOCKS, NOT_BLANK, SYSTEM_BLOCKS, THINKING, TRANSCRIPT_BLOCKS, WHITE
+from app.api.block_schemas import (
+    INPUT_BLOCKS,
+    INPUT_SCHEMA,
+    NOT_BLANK,
+    RESULT_BLOCKS,
+    SYSTEM_BLOCKS,
+    THINKING,
+    TRANSCRIPT_BLOCKS,
+    WHITE,
+)
 from app.conversation.model_profile import MIN_VIEW_CAP, MIN_WINDOW
 from app.conversation.presets import PRESETS
 from app.conversation.tool_allow import MAX_URL
 from app.conversation.tool_servers import MAX_NAME, NAME
+from app.sessions.client_tools import MAX_APPROVALS, MAX_DESCRIPTION_CHARS, MAX_TOOLS, TOOL_NAME
 from app.sessions.tool_servers import MAX_SERVERS
+from app.turns.answers import MAX_ANSWERS, MAX_MESSAGE_CHARS
 from app.turns.commands import MAX_INSTRUCTIONS
 
 MAX_METADATA_BYTES = 65_536
@@ -43,6 +54,8 @@ _Blocks = Annotated[list[dict[str, Any]], Field(min_length=1, fail_fast=True)]
 SystemBlocks = Annotated[_Blocks, WithJsonSchema(SYSTEM_BLOCKS)]
 InputBlocks = Annotated[_Blocks, WithJsonSchema(INPUT_BLOCKS)]
 TranscriptBlocks = Annotated[list[dict[str, Any]], Field(fail_fast=True), WithJsonSchema(TRANSCRIPT_BLOCKS)]
+ResultBlocks = Annotated[list[dict[str, Any]], Field(fail_fast=True), WithJsonSchema(RESULT_BLOCKS)]
+CallId = Annotated[str, Field(min_length=1, max_length=64)]
 FewBlocks = _limited(MAX_BLOCKS, "blocks")
 NonEmpty = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": NOT_BLANK})]
 
@@ -106,6 +119,24 @@ class McpServer(Payload):
     ) = None
 
 
+class ClientTool(Payload):
+    """A tool that the client answers."""
+
+    name: Annotated[str, Field(pattern=TOOL_NAME)]
+    description: Annotated[NonEmpty, Field(max_length=MAX_DESCRIPTION_CHARS)]
+    input_schema: Annotated[dict[str, Any], WithJsonSchema(INPUT_SCHEMA)]
+
+
+ApprovalMode = Literal["always", "never", "unsafe"]
+
+
+class Approvals(Payload):
+    """Which calls wait for a person before they run: `unsafe` ones are those of tools that may not be repeated."""
+
+    default: ApprovalMode | None = None
+    tools: Annotated[dict[str, ApprovalMode], Field(max_length=MAX_APPROVALS)] | None = None
+
+
 class ImportedMessage(Payload):
     role: Literal["user", "assistant"]
     content: Annotated[str | TranscriptBlocks, FewBlocks]
@@ -124,6 +155,8 @@ class SessionCreate(Payload):
     metadata: Metadata = Field(default_factory=dict)
     context: ContextOverrides | None = None
     mcp_servers: Annotated[list[McpServer], Field(max_length=MAX_SERVERS)] | None = None
+    tools: Annotated[list[ClientTool] | None, _limited(MAX_TOOLS, "tools")] = None
+    approvals: Approvals | None = None
     messages: Annotated[Imported | None, _limited(MAX_MESSAGES, "messages")] = None
 
 
@@ -146,6 +179,31 @@ class TurnCreate(Payload):
     model: ModelName | None = None
     max_tokens: Tokens | None = None
     metadata: Metadata = Field(default_factory=dict)
+
+
+class ToolResultGiven(Payload):
+    tool_use_id: CallId
+    content: Annotated[str | ResultBlocks, FewBlocks]
+    is_error: bool = False
+
+
+class ToolResults(Payload):
+    """Results of calls of the client's own tools."""
+
+    results: Annotated[list[ToolResultGiven], Field(min_length=1), _limited(MAX_ANSWERS, "results")]
+
+
+class ApprovalGiven(Payload):
+    """`message`: told to the model when the call is denied. `for_session`: later calls of the tool ask nobody."""
+
+    tool_use_id: CallId
+    decision: Literal["allow", "deny"]
+    message: Annotated[str, Field(max_length=MAX_MESSAGE_CHARS)] = ""
+    for_session: bool = False
+
+
+class ApprovalAnswers(Payload):
+    approvals: Annotated[list[ApprovalGiven], Field(min_length=1), _limited(MAX_ANSWERS, "approvals")]
 
 
 class CompactRequest(Payload):

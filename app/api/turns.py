@@ -1,4 +1,4 @@
-"""Turns: post, list, show, cancel."""
+"""Turns: post, list, show, answer, cancel."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -26,11 +26,12 @@ from app.api.requests import (
     number,
     wants_stream,
 )
-from app.api.schemas import TurnCreate
+from app.api.schemas import ApprovalAnswers, ToolResults, TurnCreate
 from app.api.sse import EventStream
 from app.conversation.run import Run, RunStatus
 from app.errors import CursorTooOld
 from app.turns.acceptance import accept_input
+from app.turns.answers import Decision, read_results
 
 router = APIRouter(
     prefix="/v1/sessions/{session_id}/turns",
@@ -86,7 +87,8 @@ async def list_turns(
     found = await services.turns.runs.list(session.id, number(after), size + 1)
     runs, more = found[:size], len(found) > size
     texts = await services.turns.final_texts(session.id, runs)
-    return JsonResponse(page_json([run_json(run, texts.get(run.id)) for run in runs], runs[-1].turn if more else None))
+    shown = [run_json(run, texts.get(run.id), await services.turns.awaited(run)) for run in runs]
+    return JsonResponse(page_json(shown, runs[-1].turn if more else None))
 
 
 @router.get("/{run_id}", response_model=RunAnswer)
@@ -100,6 +102,28 @@ async def cancel_turn(session: Opened, services: Context, run_id: RunId) -> Resp
     return JsonResponse(await _whole(services, await services.turns.cancel(session.id, run_id)), status_code=202)
 
 
+@router.post("/{run_id}/tool_results", response_model=RunAnswer)
+async def post_tool_results(
+    request: Request, session: Opened, services: Context, run_id: RunId, key: Key, body: ToolResults
+) -> Response:
+    """Results of the client's own tools. The run goes on once nothing is awaited any more."""
+    results = await apart(request.state.body_bytes, lambda: read_results(body.model_dump()["results"]))
+    run = await services.turns.take_results(session, run_id, results, key)
+    return JsonResponse(await _whole(services, run))
+
+
+@router.post("/{run_id}/approvals", response_model=RunAnswer)
+async def post_approvals(
+    session: Opened, services: Context, run_id: RunId, key: Key, body: ApprovalAnswers
+) -> Response:
+    """What a person decides on calls that wait for it: what is allowed runs, what is denied gets an error result."""
+    decisions = [
+        Decision(one.tool_use_id, one.decision == "allow", one.message, one.for_session, f"approvals.{index}")
+        for index, one in enumerate(body.approvals)
+    ]
+    return JsonResponse(await _whole(services, await services.turns.take_decisions(session, run_id, decisions, key)))
+
+
 async def _check_events(services: Context, run: Run) -> None:
     """A repeated post of a run whose events were pruned: a stream without an end would only be resumed for ever."""
     if not await services.events.after(run.session_id, 0, 1, run.id):
@@ -108,4 +132,4 @@ async def _check_events(services: Context, run: Run) -> None:
 
 async def _whole(services: Context, run: Run) -> dict[str, Any]:
     texts = await services.turns.final_texts(run.session_id, [run])
-    return run_json(run, texts.get(run.id))
+    return run_json(run, texts.get(run.id), await services.turns.awaited(run))

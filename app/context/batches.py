@@ -46,6 +46,14 @@ def unanswered(tail: Sequence[StoredMessage]) -> list[tuple[int, Block]]:
     return [(index, calls[index]) for index, found in enumerate(matched) if found is None]
 
 
+def before_open(rows: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
+    """Without the newest assistant row and what follows when its calls wait for an answer still: what a compaction may
+    look at."""
+    if not unanswered(rows):
+        return rows
+    return rows[: max(place for place, row in enumerate(rows) if row.role == "assistant")]
+
+
 def results_content(calls: Sequence[ToolCall]) -> Content:
     """The results row of a batch, in call order. Every call must be done."""
     ordered = sorted(calls, key=lambda call: call.index)

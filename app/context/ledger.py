@@ -1,8 +1,8 @@
 """The ledger: how epochs are stored with the run that made them, and merged into what is in force.
 
 `runs.state_json["private"]` = {"shape", "epochs": of this run, "head": [[run id, epoch id], ...] oldest first,
-"memo", "force", "pairs"}. An epoch of which nothing is in force any more is in neither: the state of a run of many
-epochs stays small. What does not parse is ignored and named; the view then shows the rows it would have hidden.
+"memo", "force", "pairs", "written"}. An epoch of which nothing is in force any more is in neither: the state of a run
+of many epochs stays small. What does not parse is ignored and named; the view then shows the rows it would have hidden.
 """
 
 import json
@@ -136,6 +136,7 @@ def private_state(
         "memo": write(ledger.memo),
         "force": ledger.force,
         "pairs": write(ledger.pairs),
+        "written": ledger.written,
     }
 
 
@@ -164,7 +165,8 @@ def read_ledger(
     memo = _part(private, "memo", Memo, Memo(), ignored)
     shape = _part(private, "shape", int, SHAPE_VERSION, ignored)
     pairs = _part({"pairs": [], **private}, "pairs", tuple[Pair, ...], (), ignored)
-    return replace(ledger, force=force, memo=memo, shape=shape, pairs=pairs), ignored
+    written = _part({"written": 0, **private}, "written", int, 0, ignored)
+    return replace(ledger, force=force, memo=memo, shape=shape, pairs=pairs, written=written), ignored
 
 
 def _head(private: Mapping[str, Any], ignored: list[str]) -> Iterable[tuple[str, str]]:

@@ -57,7 +57,8 @@ class EndReason(StrEnum):
 class NewEvent:
     """An event to store. `message`: index into the step's messages; the row is stored as a reference, not a copy.
 
-    `data` of `tool.started` is `{tool_use_id, name, message_seq, index}`: readers get `input` from the message.
+    `data` of `tool.started` is `{tool_use_id, name, message_seq, index}`, that of `turn.waiting` has a list of `calls`
+    with an index each: readers get every `input` from the message.
     """
 
     type: EventType

@@ -212,7 +212,7 @@ class Ledger:
     `summary`: the newest one. `cut`: the newest Cut, which says where the view begins (the summary itself, or a
     truncation after it). `shapings`, `folds`: oldest first. `sources`: (run id, epoch id) of each epoch that is still
     active. `force`: a compaction asked for by the tool, cleared by the next model call whatever its outcome. `pairs`:
-    summaries of old batches that the next epoch may show.
+    summaries of old batches that the next epoch may show. `written`: how often it was changed and stored.
     """
 
     shapings: tuple[Shaping, ...] = ()
@@ -226,6 +226,7 @@ class Ledger:
     sources: tuple[tuple[str, str], ...] = ()
     force: Mapping[str, Any] | None = None
     pairs: tuple[Pair, ...] = ()
+    written: int = 0
 
     @property
     def kept_from_seq(self) -> int:

@@ -79,17 +79,29 @@ class Lease:
 
 
 class CallState(StrEnum):
+    """ASKED: a person must allow it first. CLEARED: it may run, whatever the approvals say. WAITING: for the client's
+    result."""
+
     PENDING = "pending"
+    ASKED = "asked"
+    CLEARED = "cleared"
     STARTED = "started"
     WAITING = "waiting"
     DONE = "done"
+
+
+AWAITED = frozenset({CallState.ASKED, CallState.WAITING})
+"""Somebody outside has to answer."""
+KINDS = {CallState.ASKED: "approval", CallState.WAITING: "result"}
+"""What of them is awaited."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One tool_use of an assistant message; `index` is its position among that message's tool_use blocks, from 0.
 
-    `result` is the content of its tool_result block (a string or blocks), None until done.
+    `result` is the content of its tool_result block (a string or blocks), None until done. `deadline`: of one that is
+    asked or waits.
     """
 
     message_seq: int
@@ -99,6 +111,7 @@ class ToolCall:
     state: CallState
     result: str | list[Block] | None = None
     is_error: bool = False
+    deadline: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +149,8 @@ class Step:
     `messages`: rows to append. `calls`: the (pending) calls of the assistant message in `messages`; their
     `message_seq` is filled in by the store. `changes`: calls whose state or result changes.
     `events[i].message`: index into `messages`: the store turns it into a reference to the row.
-    `usage`: the run's totals so far, None when unchanged. `state`: the new state_json, None when unchanged.
+    `usage`: the run's totals so far, None when unchanged. `state`: the new state_json, None when unchanged. `waits`:
+    the run lets go of its lease and waits; one that was asked to stop is queued for its end.
     """
 
     messages: tuple[NewMessage, ...] = ()
@@ -146,6 +160,21 @@ class Step:
     usage: UsageByPurpose | None = None
     state: Mapping[str, Any] | None = None
     closing: Closing | None = None
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is added to a waiting run from outside, by somebody who does not own it; nothing without changes.
+
+    `resumes`: nothing is awaited any more, the run is queued again. `allowed`: tools that ask nobody from now on in
+    this session.
+    """
+
+    changes: tuple[ToolCall, ...] = ()
+    events: tuple[NewEvent, ...] = ()
+    resumes: bool = False
+    allowed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A session: one long conversation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Self
@@ -35,6 +35,11 @@ class SessionSettings:
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         servers = tuple(map(ToolServer.from_json, value.get("mcp_servers", ())))
         return cls(**{**value, "mcp_servers": servers})
+
+
+def allowing(approvals: Mapping[str, Any], tools: Iterable[str]) -> dict[str, Any]:
+    """The approvals with these tools asking nobody."""
+    return {**approvals, "tools": {**approvals.get("tools", {}), **dict.fromkeys(tools, "never")}}
 
 
 @dataclass(frozen=True, slots=True)

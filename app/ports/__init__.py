@@ -12,6 +12,9 @@ from app.conversation.reply import Delta
 from app.conversation.run import Lease, NewMessage, NewRun, Run, RunStatus, Step, ToolCall, Written
 from app.conversation.session import Idempotency, NewSession, Session
 from app.conversation.usage import Usage, UsageByPurpose
+from app.ports.answering import AnswerKey as AnswerKey
+from app.ports.answering import AnswerPlan as AnswerPlan
+from app.ports.answering import Standing as Standing
 from app.ports.files import FileBackend as FileBackend
 from app.ports.files import FileEnd as FileEnd
 from app.ports.files import FileInfo as FileInfo
@@ -39,7 +42,7 @@ class Clock(Protocol):
 
 class IdSource(Protocol):
     def new(self, prefix: str) -> str:
-        """A fresh opaque id, `<prefix>_<...>`; prefixes are ses, run, msg, rec, toolu."""
+        """A fresh opaque id, `<prefix>_<...>`; prefixes are ses, run, msg, rec, toolu, ans."""
         ...
 
 
@@ -196,8 +199,9 @@ class RunStore(Protocol):
     ) -> tuple[Run, Sequence[StoredEvent]]:
         """Stores a queued run with its `turn.queued` event `{turn}`; no event comes back when the key had made it.
 
-        The key is looked up before the busy check. `admit` is asked last, with the tenant's live runs. Raises NotFound,
-        SessionBusy, SessionClosed, IdempotencyMismatch, and what `admit` raises.
+        The key is looked up before the busy check; a compaction by hand may run while a turn waits. `admit` is asked
+        last, with the tenant's live runs. Raises NotFound, SessionBusy, SessionClosed, IdempotencyMismatch, and what
+        `admit` raises.
         """
         ...
 
@@ -208,7 +212,8 @@ class RunStore(Protocol):
     async def start(self, session_id: str, owner: str, plan: Plan) -> Taken | None:
         """Takes the session's next queued run under a new generation; the plan's step is in the same transaction.
 
-        None when there is none, or a run of the session is running or waiting.
+        One that has waited comes before all others. None when there is none, or a run of the session is running; while
+        one waits only a compaction is taken.
         """
         ...
 
@@ -245,7 +250,23 @@ class RunStore(Protocol):
         ...
 
     async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
-        """Cancels a queued run with its terminal event; marks a running one; leaves an ended one. Raises NotFound."""
+        """Cancels a queued run with its terminal event; marks a running one; leaves an ended one. Raises NotFound.
+
+        One that waits is marked and queued: its next owner ends it.
+        """
+        ...
+
+    async def answer(
+        self, session_id: str, run_id: str, ids: Sequence[str], plan: AnswerPlan, key: AnswerKey | None
+    ) -> tuple[Run, Sequence[StoredEvent]]:
+        """Adds what the plan makes of the run as it stands, with the calls `ids`; the run after it, and its events.
+
+        A key that was used before changes nothing. Raises NotFound, IdempotencyMismatch, and what the plan raises.
+        """
+        ...
+
+    async def overdue(self, now: datetime) -> Sequence[tuple[str, str]]:
+        """(session id, run id) of each waiting run with a call whose deadline has come."""
         ...
 
     async def get(self, session_id: str, run_id: str) -> Run:
@@ -257,7 +278,7 @@ class RunStore(Protocol):
         ...
 
     async def queued_sessions(self) -> Sequence[str]:
-        """Sessions that have a queued run and none running or waiting; those that somebody is writing are left out."""
+        """Sessions that have a run which `start` would take; those that somebody is writing are left out."""
         ...
 
     async def count_queued(self) -> int:
@@ -275,7 +296,7 @@ class RunStore(Protocol):
 
 class LedgerStore(Protocol):
     async def read(self, session_id: str) -> tuple[Mapping[str, Any] | None, Mapping[str, Mapping[str, Any]]]:
-        """`state["private"]` of the newest run that has one, and of every run its `head` names, by run id."""
+        """`state["private"]` of the run that wrote one last, and of every run its `head` names, by run id."""
         ...
 
     async def until(

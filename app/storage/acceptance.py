@@ -6,7 +6,7 @@ from dataclasses import asdict
 import asyncpg
 
 from app.conversation.events import EventType, StoredEvent
-from app.conversation.run import NewRun, Run
+from app.conversation.run import LIVE, NewRun, Run, RunStatus
 from app.conversation.session import Idempotency
 from app.errors import NotFound, SessionBusy, SessionClosed
 from app.ports import Admit
@@ -25,9 +25,9 @@ _ADD = f"""
         )
         select $2, $1, coalesce(max(turn), 0) + 1, $3, 'queued', $4, $5, '{{}}', '{{}}', $7, $9 from runs
         where session_id = $1
-        having ($8 or not exists (
-            select from runs where session_id = $1 and status in ('queued', 'running', 'waiting')
-        )) and not exists (select from sessions where id = $1 and status in ('closing', 'closed'))
+        having not exists (
+            select from runs where session_id = $1 and status in ('queued', 'running', 'waiting') and status = any($8)
+        ) and not exists (select from sessions where id = $1 and status in ('closing', 'closed'))
         returning {RUN_COLUMNS}
     ), logged as (
         insert into events (session_id, seq, type, run_id, data, created_at)
@@ -59,7 +59,16 @@ async def accept(
         raise NotFound
     seq, at = head
     added = await connection.fetchrow(
-        _ADD, run.session_id, run.id, run.kind, dumps(asdict(run.input)), run.model, seq, at, queue, run.parent_run_id
+        _ADD,
+        run.session_id,
+        run.id,
+        run.kind,
+        dumps(asdict(run.input)),
+        run.model,
+        seq,
+        at,
+        list(blocking(run, queue)),
+        run.parent_run_id,
     )
     if added is None:
         live = await oldest_live(connection, run.session_id)
@@ -70,6 +79,14 @@ async def accept(
         admit(await connection.fetchval(_LIVE_OF_TENANT, tenant, run.id))
     event = StoredEvent(seq, EventType.TURN_QUEUED, run.session_id, run.id, at, {"turn": added["turn"]})
     return run_of(added), (event,)
+
+
+def blocking(run: NewRun, queue: bool) -> frozenset[RunStatus]:
+    """What a live run must not be for this one to be accepted. A compaction by hand may run while a turn waits."""
+    if queue:
+        return frozenset()
+    by_hand = run.kind == "compact" and not run.input.content
+    return LIVE - {RunStatus.WAITING} if by_hand else LIVE
 
 
 async def take_turns(connection: asyncpg.Connection, what: str) -> None:

@@ -1,4 +1,4 @@
-"""How a run is asked to stop. One that nobody has started yet ends here."""
+"""How a run is asked to stop. One that nobody has started yet ends here; one that waits is queued for its end."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,12 @@ _LOCK = "update session_heads set next_event_seq = next_event_seq where session_
 _MARK = f"""
     update runs set
         cancel_requested = true,
-        status = case status when 'queued' then 'cancelled' else status end,
-        ended_at = case status when 'queued' then clock_timestamp() end
+        status = case
+            when status = 'queued' and started_at is null then 'cancelled'
+            when status = 'waiting' then 'queued'
+            else status
+        end,
+        ended_at = case when status = 'queued' and started_at is null then clock_timestamp() end
     where session_id = $1 and id = $2 and status in ('queued', 'running', 'waiting')
     returning {RUN_COLUMNS}
 """

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from app.conversation.events import EventType, StoredEvent
 from app.conversation.messages import StoredMessage
 from app.storage.engine import Pool
-from app.storage.rendering import with_input, with_message
+from app.storage.rendering import ASKING, with_input, with_message
 from app.storage.rows import Row
 from app.storage.transcript import messages_at
 
@@ -58,6 +58,5 @@ class PostgresEvents:
 def _event_of(row: Row, session_id: str, message: StoredMessage | None) -> StoredEvent:
     kind, data = EventType(row["type"]), row["data"]
     if message is not None:
-        asked = kind is EventType.TOOL_STARTED
-        data = with_input(data, message.content) if asked else with_message(data, message)
+        data = with_input(data, message.content) if kind in ASKING else with_message(data, message)
     return StoredEvent(row["seq"], kind, session_id, row["run_id"], row["created_at"], data)

@@ -8,9 +8,15 @@ import asyncpg
 from app.context.ledger import source_runs
 from app.storage.engine import Pool
 
+# A turn that waited goes on after the compactions that ran meanwhile: of them and the turn before them who wrote last
+# counts.
 _NEWEST = """
     select id, state_json -> 'private' as private from runs
-    where session_id = $1 and state_json -> 'private' is not null order by turn desc limit 1
+    where session_id = $1 and state_json -> 'private' is not null and turn >= coalesce((
+        select turn from runs where session_id = $1 and kind = 'turn' and state_json -> 'private' is not null
+        order by turn desc limit 1
+    ), 0)
+    order by (state_json -> 'private' ->> 'written')::int desc nulls last, turn desc limit 1
 """
 _UNTIL = """
     select id, state_json -> 'private' as private from runs

@@ -35,12 +35,18 @@ _FOUND = f"""
         ) c order by index
     ) as calls
 """
+# Beside a turn that waits only a compaction may run.
+STARTABLE = """
+    status = 'queued' and not exists (
+        select from runs other where other.session_id = runs.session_id and other.status in ('running', 'waiting')
+            and (other.status = 'running' or runs.kind <> 'compact')
+    )
+"""
 # The look at `runs` spares the write when there is nothing to start; what counts is looked up under the lock.
-_LOCK_FREE = """
+_LOCK_FREE = f"""
     update session_heads set generation = generation + 1
     where session_id = $1 and running_run_id is null
-        and exists (select from runs where session_id = $1 and status = 'queued')
-        and not exists (select from runs where session_id = $1 and status in ('running', 'waiting'))
+        and exists (select from runs where session_id = $1 and {STARTABLE})
     returning generation
 """
 # A run that was started before goes on before every new one.
@@ -48,8 +54,8 @@ _START = f"""
     with run as (
         update runs set status = 'running', started_at = coalesce(started_at, clock_timestamp())
         where id = (
-            select id from runs where session_id = $1 and status = 'queued' order by started_at is null, turn limit 1
-        ) and not exists (select from runs where session_id = $1 and status in ('running', 'waiting'))
+            select id from runs where session_id = $1 and {STARTABLE} order by started_at is null, turn limit 1
+        )
         returning {RUN_COLUMNS}
     ), head as (
         update session_heads
@@ -120,7 +126,7 @@ async def _write_plan(
         session=session_of(with_times(row["session"])),
         run=run_of(row),
         tail=tail,
-        calls=[call for call in map(call_of, row["calls"]) if call.message_seq == newest],
+        calls=[call for call in map(call_of, map(with_times, row["calls"])) if call.message_seq == newest],
         deaths=deaths,
     )
     step = plan(beginning)

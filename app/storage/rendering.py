@@ -13,14 +13,19 @@ def with_message(data: Mapping[str, Any], message: StoredMessage) -> Mapping[str
     return {**data, "message_seq": message.seq, "message": message_json(message)}
 
 
+ASKING = frozenset({EventType.TOOL_STARTED, EventType.TURN_WAITING})
+
+
 def with_input(data: Mapping[str, Any], content: Content) -> Mapping[str, Any]:
-    """`tool.started`, with the arguments that stand in the message that asked."""
+    """The call, or each of the calls, with the arguments that stand in the message that asked."""
+    if "calls" in data:
+        return {**data, "calls": [with_input(call, content) for call in data["calls"]]}
     return {**data, "input": tool_uses(content)[data["index"]]["input"]}
 
 
 def asked_in(event: NewEvent) -> int | None:
-    """Seq of the earlier message that a `tool.started` points at."""
-    return event.data["message_seq"] if event.type is EventType.TOOL_STARTED else None
+    """Seq of the earlier message whose calls the event tells of."""
+    return event.data["message_seq"] if event.type in ASKING else None
 
 
 def message_json(message: StoredMessage) -> dict[str, Any]:

@@ -30,8 +30,8 @@ RUN_COLUMNS = """
     created_at, ended_at
 """
 MESSAGE_COLUMNS = "id, seq, run_id, role, content, stop_reason, usage, user_visible, agent_visible, created_at"
-_TIMES = {"created_at", "updated_at"}
-CALL_COLUMNS = "message_seq, index, tool_use_id, name, state, result, is_error"
+_TIMES = {"created_at", "updated_at", "deadline"}
+CALL_COLUMNS = "message_seq, index, tool_use_id, name, state, result, is_error, deadline"
 
 
 def session_of(row: Row) -> Session:
@@ -96,9 +96,10 @@ def call_of(row: Row) -> ToolCall:
         state=CallState(row["state"]),
         result=row["result"],
         is_error=row["is_error"],
+        deadline=row["deadline"],
     )
 
 
 def with_times(row: dict[str, Any]) -> dict[str, Any]:
     """For a row that comes as JSON, with its times as text."""
-    return {name: datetime.fromisoformat(value) if name in _TIMES else value for name, value in row.items()}
+    return {name: datetime.fromisoformat(value) if value and name in _TIMES else value for name, value in row.items()}

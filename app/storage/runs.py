@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from app.conversation.events import StoredEvent
 from app.conversation.run import Lease, NewRun, Run, RunStatus, Step, Written
 from app.conversation.session import Idempotency
-from app.ports import Admit, Plan, Renewal, Taken
-from app.storage import acceptance, cancellation, leases, ownership
+from app.ports import Admit, AnswerKey, AnswerPlan, Plan, Renewal, Taken
+from app.storage import acceptance, answering, cancellation, leases, ownership
 from app.storage.engine import Pool
 from app.storage.idempotency import made_by
 from app.storage.repeated_steps import write_again
@@ -18,13 +19,19 @@ log = logging.getLogger(__name__)
 
 _LIST = f"select {RUN_COLUMNS} from runs where session_id = $1 and turn > $2 order by turn limit $3"
 # A head that a process was stopped with in its hand would keep the others' sweep waiting.
-_QUEUED = """
+_QUEUED = f"""
     select h.session_id from session_heads h join (
-        select session_id, min(created_at) as first from runs q where status = 'queued' and not exists (
-            select from runs where session_id = q.session_id and status in ('running', 'waiting')
-        ) group by session_id
+        select session_id, min(created_at) as first from runs where {ownership.STARTABLE} group by session_id
     ) as ready using (session_id)
     order by first for update of h skip locked
+"""
+# Only calls of the newest message wait.
+_OVERDUE = """
+    select session_id, id from runs where status = 'waiting' and exists (
+        select from tool_calls c where c.session_id = runs.session_id and c.deadline <= $1 and c.message_seq = (
+            select max(message_seq) from tool_calls where session_id = runs.session_id
+        )
+    )
 """
 _COUNT_QUEUED = "select count(*) from runs where status = 'queued'"
 _CHILDREN = f"""
@@ -98,6 +105,16 @@ class PostgresRuns:
     async def request_cancel(self, session_id: str, run_id: str) -> tuple[Run, Sequence[StoredEvent]]:
         async with self._pool.transaction() as connection:
             return await cancellation.request_cancel(connection, session_id, run_id)
+
+    async def answer(
+        self, session_id: str, run_id: str, ids: Sequence[str], plan: AnswerPlan, key: AnswerKey | None
+    ) -> tuple[Run, Sequence[StoredEvent]]:
+        async with self._pool.transaction() as connection:
+            return await answering.answer(connection, session_id, run_id, ids, plan, key)
+
+    async def overdue(self, now: datetime) -> Sequence[tuple[str, str]]:
+        async with self._pool.connection() as connection:
+            return [(row["session_id"], row["id"]) for row in await connection.fetch(_OVERDUE, now)]
 
     async def get(self, session_id: str, run_id: str) -> Run:
         async with self._pool.connection() as connection:

@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 
 from app.conversation.events import NewEvent
-from app.conversation.run import Closing, Lease, NewMessage, Step, ToolCall, Written
+from app.conversation.run import Answer, Closing, Lease, NewMessage, RunStatus, Step, ToolCall, Written
 from app.conversation.usage import Usage, usage_to_json
 from app.errors import LeaseLost
 from app.storage.json_text import dumps
@@ -26,12 +26,16 @@ CALL_RECORD = """(
 _HEAD = """
     update session_heads set
         next_event_seq = next_event_seq + $4, next_message_seq = next_message_seq + $5{more}
-    where session_id = $1 and running_run_id = $2 and generation = $3
+    where session_id = $1 and {fence}
     returning next_event_seq - $4 as event_seq, next_message_seq - $5 as message_seq, clock_timestamp() as at
 """
+_FENCE = "running_run_id = $2 and generation = $3"
+_LETS_GO = ", running_run_id = null, lease_until = null, owner = null"
 _CHANGED = """
-    update tool_calls c set state = x.state, result = x.result, is_error = x.is_error
-    from head, json_to_recordset($6) as x (message_seq int, index int, state text, result json, is_error boolean)
+    update tool_calls c set state = x.state, result = x.result, is_error = x.is_error, deadline = x.deadline
+    from head, json_to_recordset($6) as x (
+        message_seq int, index int, state text, result json, is_error boolean, deadline timestamptz
+    )
     where c.session_id = $1 and c.message_seq = x.message_seq and c.index = x.index
 """
 _ADDED = f"""
@@ -86,9 +90,18 @@ def _statement(head: str, run: str, session: str = "") -> str:
     """
 
 
-_STEP = _statement(_HEAD.format(more=""), _RUN.format(more="", when=" and coalesce($10::json, $11::json) is not null"))
+_STEP = _statement(
+    _HEAD.format(more="", fence=_FENCE), _RUN.format(more="", when=" and coalesce($10::json, $11::json) is not null")
+)
+# Whoever asked it to stop, just before, has left it to its owner: it ends by its next one.
+_WAITING_STEP = _statement(
+    _HEAD.format(more=_LETS_GO, fence=_FENCE),
+    _RUN.format(more=", status = case when cancel_requested then 'queued' else 'waiting' end", when=""),
+)
+# By somebody who holds the head's lock and has seen that the run waits: it has no owner.
+_ANSWER = _statement(_HEAD.format(more="", fence="$3::int = 0"), _RUN.format(more=", status = $13", when=""))
 _LAST_STEP = _statement(
-    _HEAD.format(more=", running_run_id = null, lease_until = null, owner = null"),
+    _HEAD.format(more=_LETS_GO, fence=_FENCE),
     _RUN.format(more=", status = $13, stop_reason = $14, error = $15, ended_at = at", when=""),
     f", session as ({_SESSION})",
 )
@@ -96,9 +109,22 @@ _LAST_STEP = _statement(
 
 async def write_step(connection: asyncpg.Connection, lease: Lease, step: Step) -> Written:
     """Raises LeaseLost, and asyncpg's UniqueViolationError for a message or call that is stored already."""
+    if step.closing is not None:
+        return await _write(connection, _LAST_STEP, lease, step, *_ending(step.closing))
+    return await _write(connection, _WAITING_STEP if step.waits else _STEP, lease, step)
+
+
+async def write_answer(connection: asyncpg.Connection, session_id: str, run_id: str, answer: Answer) -> Written:
+    """Inside a transaction that holds the head's lock."""
+    step = Step(changes=answer.changes, events=answer.events)
+    status = RunStatus.QUEUED if answer.resumes else RunStatus.WAITING
+    return await _write(connection, _ANSWER, Lease(session_id, run_id, 0, ""), step, status)
+
+
+async def _write(connection: asyncpg.Connection, statement: str, lease: Lease, step: Step, *more: object) -> Written:
     asked = sorted({seq for event in step.events if (seq := asked_in(event)) is not None})
     head = await connection.fetchrow(
-        _STEP if step.closing is None else _LAST_STEP,
+        statement,
         lease.session_id,
         lease.run_id,
         lease.generation,
@@ -111,7 +137,7 @@ async def write_step(connection: asyncpg.Connection, lease: Lease, step: Step) -
         None if step.usage is None else dumps(usage_to_json(step.usage)),
         None if step.state is None else dumps(step.state),
         asked,
-        *(() if step.closing is None else _ending(step.closing)),
+        *more,
     )
     if head is None:
         raise LeaseLost
@@ -144,7 +170,8 @@ def _calls(step: Step) -> list[dict[str, Any]]:
 
 
 def _change(call: ToolCall) -> dict[str, Any]:
-    return _present(message_seq=call.message_seq, **_outcome(call))
+    deadline = None if call.deadline is None else call.deadline.isoformat()
+    return _present(message_seq=call.message_seq, deadline=deadline, **_outcome(call))
 
 
 def _outcome(call: ToolCall) -> dict[str, Any]:

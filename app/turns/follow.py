@@ -12,7 +12,8 @@ _ENDS = {*TERMINAL_EVENTS, EventType.TURN_WAITING}
 
 
 class Follower:
-    """Each durable event after `after` once, in order; with `until`, it ends with that run's terminal event.
+    """Each durable event after `after` once, in order; with `until`, it ends with that run's terminal event, or where
+    it waits.
 
     `run_id` filters. A run that ended at or before `after`, or whose events were pruned, ends its reader too. `cut` is
     done when the stream must end at once, without what was not read yet.
@@ -85,7 +86,7 @@ class Follower:
             for event in page:
                 if self._accept(event):
                     yield event
-                if self._ended:
+                if event.type in TERMINAL_EVENTS and self._ended:
                     return
             if len(page) < PAGE:
                 self._cursor = max(self._cursor, known)
@@ -113,7 +114,7 @@ class Follower:
         elif event.type is EventType.MESSAGE_DISCARDED:
             self._close(event.data["message_id"])
         if self._until is not None and event.run_id == self._until:
-            self._found, self._ended = True, event.type in _ENDS
+            self._found, self._ended = True, event.type in _ENDS  # one that has waited goes on
         return self._run_id is None or event.run_id == self._run_id
 
     def _close(self, message_id: str) -> None:

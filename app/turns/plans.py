@@ -20,7 +20,8 @@ MAX_DEATHS = 2
 def start(beginning: Beginning, ids: IdSource) -> Step:
     """The user message becomes a row. Calls that an earlier turn left open are answered first, in one row.
 
-    A compaction appends nothing but the command that asked for it, which the model never sees.
+    A compaction appends nothing but the command that asked for it, which the model never sees. A turn that has waited
+    goes on as it stands, or ends when it was cancelled meanwhile.
     """
     command = beginning.run.kind == "compact"
     content = beginning.run.input.content
@@ -29,6 +30,9 @@ def start(beginning: Beginning, ids: IdSource) -> Step:
     if command:
         message = NewMessage(ids.new("msg"), "user", content, agent_visible=False)
         return Step(messages=(message,), events=_started(beginning.run, 0))
+    if beginning.tail and beginning.tail[-1].run_id == beginning.run.id:
+        cancelled = beginning.run.cancel_requested
+        return abandon(beginning, RunStatus.CANCELLED, CANCELLED, ids) if cancelled else Step()
     answered, results = answer_open(beginning.tail, beginning.calls, ids.new("msg"), _why(NEVER_RAN))
     messages = (*results, NewMessage(ids.new("msg"), "user", content))
     events = (*(completed_event(call) for call in answered), *_started(beginning.run, len(messages) - 1))
@@ -47,7 +51,7 @@ def take_over(beginning: Beginning, tools: Registry, ids: IdSource) -> Step:
     if beginning.deaths >= MAX_DEATHS:
         return abandon(beginning, RunStatus.INTERRUPTED, NEVER_RAN, ids)
     started = [call for call in beginning.calls if call.state is CallState.STARTED]
-    repeated = tuple(replace(call, state=CallState.PENDING) for call in started if _safe(call, tools))
+    repeated = tuple(replace(call, state=CallState.CLEARED) for call in started if _safe(call, tools))
     unknown = tuple(failed(call, UNKNOWN) for call in started if not _safe(call, tools))
     events = (*_forgotten(beginning), *(completed_event(call) for call in unknown))
     return Step(changes=(*repeated, *unknown), events=events)
@@ -55,7 +59,8 @@ def take_over(beginning: Beginning, tools: Registry, ids: IdSource) -> Step:
 
 def abandon(beginning: Beginning, status: RunStatus, reason: str, ids: IdSource) -> Step:
     """Ends a run that nobody works on: every open call gets an error result."""
-    answered, results = answer_open(beginning.tail, beginning.calls, ids.new("msg"), _why(reason))
+    calls = beginning.calls if beginning.run.kind == "turn" else ()
+    answered, results = answer_open(beginning.tail, calls, ids.new("msg"), _why(reason))
     last_input = last_input_tokens(beginning.tail, beginning.run.id)
     return Step(
         messages=results,

@@ -54,9 +54,11 @@ class Runner:
 
     async def kick(self, session_id: str) -> None:
         """Starts the session's next queued run, if there is one and nothing of it is running."""
-        if not self._draining:
+        ended = True
+        while ended and not self._draining:
             plan = partial(plans.start, ids=self._bench.ids)
-            await self._take(self._runs.start(session_id, self._owner, plan))
+            taken = await self._take(self._runs.start(session_id, self._owner, plan))
+            ended = taken is not None and taken.closed
 
     async def sweep(self) -> bool:
         """Takes over one run whose owner died; False when there is none."""

@@ -1,21 +1,24 @@
-"""The room's door: post a turn, follow it, wait for it, cancel it; and the loops that keep turns alive."""
+"""The room's door: post a turn, follow it, wait for it, answer it, cancel it; and the loops that keep turns alive."""
 
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from app import telemetry
 from app.agent.foresight import foresee_compaction
 from app.agent.turn import Workbench
 from app.conversation.events import EndReason, StoredEvent
-from app.conversation.messages import text_of
-from app.conversation.run import LIVE, NewRun, Run, RunInput, RunStatus
+from app.conversation.messages import Block, text_of, tool_uses
+from app.conversation.run import AWAITED, LIVE, NewRun, Run, RunInput, RunStatus, ToolCall
 from app.conversation.session import Idempotency, Session
 from app.errors import Conflict, Draining, StoreUnavailable
-from app.ports import Estimator, EventLog, RunStore
+from app.ports import AnswerKey, AnswerPlan, Estimator, EventLog, RunStore
 from app.turns.acceptance import check_max_tokens, check_size, check_thinking
 from app.turns.admission import Admission
+from app.turns.answers import Decision, Given, check_once, expired, with_decisions, with_results
 from app.turns.broadcast import Broadcast, StreamEnded
 from app.turns.commands import compact_command
 from app.turns.follow import Follower
@@ -163,9 +166,52 @@ class Turns:
         run, events = await self.runs.request_cancel(session_id, run_id)
         for event in events:
             self._broadcast.publish(event)
+        if run.status is RunStatus.QUEUED:  # it has waited
+            await self._survive(self._runner.kick(session_id))
+            return await self.runs.get(session_id, run_id)
         if run.status in LIVE:
             await self._runner.cancel(run_id)
         return run
+
+    async def take_results(
+        self, session: Session, run_id: str, results: Sequence[Given], key: Idempotency | None
+    ) -> Run:
+        """The run after it. Raises NotFound, InvalidPayload, CallNotWaiting, CallAnswered, IdempotencyMismatch."""
+        return await self._answer(session.id, run_id, results, partial(with_results, results), key)
+
+    async def take_decisions(
+        self, session: Session, run_id: str, decisions: Sequence[Decision], key: Idempotency | None
+    ) -> Run:
+        """As `take_results`."""
+        deadline = self._bench.clock.now() + timedelta(seconds=self._bench.limits.client_tool_s)
+        return await self._answer(session.id, run_id, decisions, partial(with_decisions, deadline, decisions), key)
+
+    async def _answer(
+        self,
+        session_id: str,
+        run_id: str,
+        answers: Sequence[Given | Decision],
+        plan: AnswerPlan,
+        key: Idempotency | None,
+    ) -> Run:
+        check_once(answers)
+        ids = [answer.tool_use_id for answer in answers]
+        answer_key = None if key is None else AnswerKey(key, self._bench.ids.new("ans"))
+        run, events = await self.runs.answer(session_id, run_id, ids, plan, answer_key)
+        for event in events:
+            self._broadcast.publish(event)
+        if run.status is RunStatus.QUEUED:
+            await self._survive(self._runner.kick(session_id))
+        return run
+
+    async def awaited(self, run: Run) -> Sequence[tuple[ToolCall, Block]]:
+        """The calls that a waiting run waits for, each with its block."""
+        if run.status is not RunStatus.WAITING:
+            return ()
+        asking = (await self._bench.transcript.last_replies(run.session_id, [run.id]))[run.id]
+        blocks = tool_uses(asking.content)
+        calls = await self._bench.transcript.calls(run.session_id, asking.seq)
+        return [(call, blocks[call.index]) for call in calls if call.state in AWAITED]
 
     async def compact(self, session: Session, instructions: str, key: Idempotency | None) -> Mapping[str, Any]:
         """Runs a compaction to its end and gives its outcome.
@@ -201,8 +247,14 @@ class Turns:
     async def _recover(self) -> None:
         while await self._runner.sweep():
             pass
+        now = self._bench.clock.now()
+        for session_id, run_id in await self.runs.overdue(now):
+            await self._survive(self._expire(session_id, run_id, now))
         for session_id in await self.runs.queued_sessions():
             await self._survive(self._runner.kick(session_id))
+
+    async def _expire(self, session_id: str, run_id: str, now: datetime) -> None:
+        await self._answer(session_id, run_id, (), partial(expired, now), None)
 
     async def _poll(self) -> None:
         while True:

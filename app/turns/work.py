@@ -1,4 +1,4 @@
-"""One run from its taking to its closing."""
+"""One run from its taking to its closing, or until it must wait."""
 
 import asyncio
 import logging
@@ -14,6 +14,7 @@ from app.agent.compaction import compact
 from app.agent.loop import run_loop
 from app.agent.opening import make_desk, open_book
 from app.agent.turn import Turn, Workbench
+from app.agent.waiting import waiting_step
 from app.context.batches import unanswered
 from app.conversation.model_profile import ModelProfile
 from app.conversation.run import RunStatus
@@ -76,7 +77,10 @@ async def _tools(bench: Workbench, session: Session, book: Book, order: Order) -
 
 
 async def _close(turn: Turn, journal: Journal, outcome: Outcome, span: Span) -> None:
-    await journal.close(partial(closing_step, journal, turn.run.id, turn.budget, outcome, turn.bench.ids))
+    if outcome.status is RunStatus.WAITING:
+        await journal.close(partial(waiting_step, turn, outcome.state))
+    else:
+        await journal.close(partial(closing_step, journal, turn.run.id, turn.budget, outcome, turn.bench.ids))
     signals.end_turn(span, outcome)
 
 
@@ -99,7 +103,8 @@ async def _outcome(turn: Turn, order: Order) -> Outcome:
 
 async def _work(turn: Turn) -> Outcome:
     if turn.run.kind == "turn":
-        return Outcome(RunStatus.COMPLETED, await run_loop(turn))
+        stop_reason = await run_loop(turn)
+        return Outcome(RunStatus.WAITING if stop_reason is None else RunStatus.COMPLETED, stop_reason)
     command = compact_command(turn.run.input.content)
     told = await compact(turn, str(turn.run.input.metadata["instructions"]) if command is None else command)
     state = {**turn.book.state, "outcome": told}

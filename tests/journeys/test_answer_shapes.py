@@ -10,6 +10,7 @@ from app.api.sse import ENDED
 from app.conversation.events import EventType, PreviewType
 from tests.double.control import Double
 from tests.double.steps import BEFORE_END, Break, Hold, HttpError, Reply, call, say, text, think
+from tests.journeys.asking import ASK, decide, deny, give, question, result, script, to_its_wait
 from tests.journeys.house import Build, House
 from tests.journeys.long_sessions import open_long, summarizing
 from tests.journeys.tools import Hanging
@@ -141,6 +142,19 @@ async def test_a_cancelled_turns_event_is_of_its_declared_shape(build: Build, do
     assert fits(strict(event_types.DATA["turn.cancelled"]), frame.data["data"])
 
 
+async def test_a_waiting_run_and_its_event_are_of_their_declared_shapes(house: House, double: Double):
+    script(double, question("t1"), call("t2", "read_file", {"path": "/workspace/n"}))
+    session = await house.open(tools=[ASK], approvals={"default": "always", "tools": {"ask_person": "never"}})
+    path, run = await to_its_wait(house, session)
+    assert fits(strict(answers.RunAnswer), run)
+    assert all(fits(strict(answers.AwaitedCall), awaited) for awaited in run["waiting_for"])
+    told = [event["data"] for event in await house.events(session) if event["type"] == "turn.waiting"]
+    assert fits(strict(event_types.Waiting), told[0])
+    assert all(fits(strict(event_types.WaitingCall), awaited) for awaited in told[0]["calls"])
+    for answer in (await give(house, path, result("t1")), await decide(house, path, deny("t2"))):
+        assert fits(strict(answers.RunAnswer), answer.json())
+
+
 async def test_the_page_names_every_path_and_method(build: Build):
     house = await build()
     document = await house.get("/openapi.json")
@@ -156,6 +170,7 @@ async def test_the_page_names_every_path_and_method(build: Build):
         ("GET", f"{session}/files"), ("POST", f"{session}/fork"), ("GET", f"{session}/export"),
         ("GET", f"{session}/files/{{path}}"), ("POST", f"{session}/turns"), ("GET", f"{session}/turns"),
         ("GET", f"{session}/turns/{{run_id}}"), ("POST", f"{session}/turns/{{run_id}}/cancel"),
+        ("POST", f"{session}/turns/{{run_id}}/tool_results"), ("POST", f"{session}/turns/{{run_id}}/approvals"),
         ("GET", f"{session}/events"),
     }  # fmt: skip
 

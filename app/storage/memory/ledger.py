@@ -15,7 +15,8 @@ class MemoryLedger:
 
     async def read(self, session_id: str) -> tuple[Mapping[str, Any] | None, Mapping[str, Mapping[str, Any]]]:
         private = {run.id: run.state["private"] for run in self._runs(session_id)}
-        return (list(private.values())[-1] if private else None), private
+        newest = max(reversed(private.values()), key=lambda state: (state or {}).get("written", 0), default=None)
+        return newest, private
 
     async def until(
         self, session_id: str, run_id: str | None

@@ -3,15 +3,16 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from app.conversation.events import EventType, StoredEvent
 from app.conversation.run import Lease, NewRun, Run, RunStatus, Step, Written
-from app.conversation.session import Idempotency
+from app.conversation.session import Idempotency, allowing
 from app.errors import LeaseLost, NotFound, SessionBusy, SessionClosed
-from app.ports import Admit, Beginning, Plan, Renewal, Taken
+from app.ports import Admit, AnswerKey, AnswerPlan, Beginning, Plan, Renewal, Standing, Taken
+from app.storage.acceptance import blocking
 from app.storage.memory.state import MemoryState, Room
-from app.storage.memory.steps import apply, beginning_calls, kept, prepare, stored
+from app.storage.memory.steps import apply, asked_calls, beginning_calls, kept, prepare, stored
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class MemoryRuns:
         if (made := self._state.known(key)) is not None:
             return await self.get(run.session_id, made), ()
         room = self._state.room(run.session_id)
-        if room.live() and not queue:
+        if any(live.status in blocking(run, queue) for live in room.live()):
             raise SessionBusy(room.live()[0].id)
         if room.session.status in ("closing", "closed"):
             raise SessionClosed
@@ -66,9 +67,9 @@ class MemoryRuns:
 
     async def start(self, session_id: str, owner: str, plan: Plan) -> Taken | None:
         room = self._state.rooms.get(session_id)
-        if room is None or not room.live() or not room.free():
+        if room is None or not room.startable():
             return None
-        run = min(room.live(), key=lambda run: (run.id not in room.started, run.turn))
+        run = min(room.startable(), key=lambda run: (run.id not in room.started, run.turn))
         taken = self._own(room, run, owner, 0, plan)
         room.started.add(run.id)
         return taken
@@ -150,13 +151,45 @@ class MemoryRuns:
         at = self._state.clock.now()
         run = replace(run, cancel_requested=True)
         events: list[StoredEvent] = []
-        if run.status is RunStatus.QUEUED:
+        if run.status is RunStatus.WAITING:
+            run = replace(run, status=RunStatus.QUEUED)
+        elif run.status is RunStatus.QUEUED and run_id not in room.started:
             run = replace(run, status=RunStatus.CANCELLED, ended_at=at)
             events.append(StoredEvent(room.next_event, EventType.TURN_CANCELLED, session_id, run_id, at, {}))
             room.session = replace(room.session, updated_at=at)
         room.runs[run_id] = run
         room.events += events
         return run, tuple(events)
+
+    async def answer(
+        self, session_id: str, run_id: str, ids: Sequence[str], plan: AnswerPlan, key: AnswerKey | None
+    ) -> tuple[Run, Sequence[StoredEvent]]:
+        run, room = await self.get(session_id, run_id), self._state.room(session_id)
+        if key is not None and self._state.known(key.key) is not None:
+            return run, ()
+        made = plan(Standing(room.shown(), run, asked_calls(room, run_id, ids)))
+        if key is not None:
+            self._state.keep(key.key, key.answer_id)
+        if not made.changes:
+            return run, ()
+        settings = room.session.settings
+        if made.allowed:
+            settings = replace(settings, approvals=allowing(settings.approvals, made.allowed))
+        step = prepare(self._state, room, Step(changes=made.changes, events=made.events))
+        written = apply(room, Lease(session_id, run_id, room.generation, ""), step, self._state.clock.now())
+        room.session = replace(room.session, settings=settings)
+        status = RunStatus.QUEUED if made.resumes else RunStatus.WAITING
+        room.runs[run_id] = run = replace(room.runs[run_id], status=status)
+        return run, written.events
+
+    async def overdue(self, now: datetime) -> Sequence[tuple[str, str]]:
+        return [
+            (room.session.id, run.id)
+            for room in self._state.rooms.values()
+            for run in room.live()
+            if run.status is RunStatus.WAITING
+            and any(call.deadline is not None and call.deadline <= now for call in beginning_calls(room))
+        ]
 
     async def get(self, session_id: str, run_id: str) -> Run:
         run = self._state.room(session_id).runs.get(run_id)
@@ -169,8 +202,8 @@ class MemoryRuns:
         return [run for run in room.runs.values() if run.turn > after][:limit] if room else []
 
     async def queued_sessions(self) -> Sequence[str]:
-        ready = [room for room in self._state.rooms.values() if room.live() and room.free()]
-        return [room.session.id for room in sorted(ready, key=lambda room: room.live()[0].created_at)]
+        ready = [room for room in self._state.rooms.values() if room.startable()]
+        return [room.session.id for room in sorted(ready, key=lambda room: room.startable()[0].created_at)]
 
     async def count_queued(self) -> int:
         live = (run for room in self._state.rooms.values() for run in room.live())

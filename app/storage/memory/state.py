@@ -48,8 +48,13 @@ class Room:
     def live(self) -> list[Run]:
         return [run for run in self.runs.values() if run.status in LIVE]
 
-    def free(self) -> bool:
-        return all(run.status is RunStatus.QUEUED for run in self.live())
+    def startable(self) -> list[Run]:
+        """Beside a turn that waits only a compaction may run."""
+        live, statuses = self.live(), {run.status for run in self.live()}
+        if RunStatus.RUNNING in statuses:
+            return []
+        queued = [run for run in live if run.status is RunStatus.QUEUED]
+        return [run for run in queued if RunStatus.WAITING not in statuses or run.kind == "compact"]
 
     def overdue(self, now: datetime) -> bool:
         return self.released or (self.lease_until is not None and self.lease_until < now)

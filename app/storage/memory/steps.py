@@ -1,10 +1,11 @@
 """One step of a run, in two halves: what can fail, and then the change."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from app.conversation.run import Closing, Lease, Run, Step, ToolCall, Written
+from app.conversation.run import Closing, Lease, Run, RunStatus, Step, ToolCall, Written
 from app.conversation.session import Session
 from app.conversation.usage import UsageByPurpose, add_usage
 from app.storage.json_text import dumps, loads
@@ -47,6 +48,7 @@ def apply(room: Room, lease: Lease, step: Step, at: datetime) -> Written:
     room.runs[lease.run_id] = run = _run(room.runs[lease.run_id], step, at)
     if step.closing is not None:
         room.session = _closed(room.session, step.closing, run.usage, at)
+    if step.closing is not None or step.waits:
         room.running = room.lease_until = None
     return written
 
@@ -70,6 +72,8 @@ def _run(run: Run, step: Step, at: datetime) -> Run:
         usage=run.usage if step.usage is None else step.usage,
         state=run.state if step.state is None else step.state,
     )
+    if step.waits:
+        return replace(run, status=RunStatus.QUEUED if run.cancel_requested else RunStatus.WAITING)
     if step.closing is None:
         return run
     ending = step.closing
@@ -94,3 +98,11 @@ def beginning_calls(room: Room) -> list[ToolCall]:
     """The calls of the last assistant message, in call order."""
     last = next((message.seq for message in reversed(room.messages) if message.role == "assistant"), None)
     return sorted((call for call in room.calls.values() if call.message_seq == last), key=lambda call: call.index)
+
+
+def asked_calls(room: Room, run_id: str, ids: Sequence[str]) -> list[ToolCall]:
+    """The run's newest calls, and those with these ids."""
+    own = {message.seq for message in room.messages if message.run_id == run_id}
+    newest = max((seq for seq, _ in room.calls), default=0)
+    places = sorted(place for place, call in room.calls.items() if place[0] == newest or call.tool_use_id in ids)
+    return [room.calls[place] for place in places if place[0] in own]

@@ -37,6 +37,8 @@ def what(step: Step) -> str:
     """The name of a step: what it stores."""
     if step.closing is not None:
         return "closing"
+    if step.waits:
+        return "waiting"
     for message in step.messages:
         if message.role == "assistant":
             return "assistant"
@@ -74,6 +76,12 @@ class HeldRuns(PostgresRuns):
         else:
             await GATE.passes(taken.lease.session_id, "takeover:after")
         return taken
+
+    async def answer(self, session_id: str, *rest):
+        await GATE.passes(session_id, "answer:before")
+        answered = await super().answer(session_id, *rest)
+        await GATE.passes(session_id, "answer:after")
+        return answered
 
     async def write(self, lease: Lease, step: Step) -> Written:
         await GATE.passes(lease.session_id, f"{what(step)}:before")

@@ -32,6 +32,7 @@ def row(seq: int, role, content, run_id: str = "run_2", usage: Usage | None = No
 
 
 TAIL = (row(1, "user", (text_block("hi"),)), row(2, "assistant", ASKED, usage=Usage(input=40, cache_read=2)))
+EARLIER = tuple(replace(one, run_id="run_1") for one in TAIL)
 
 
 def calls(*states: CallState) -> list[ToolCall]:
@@ -68,7 +69,7 @@ def test_a_start_makes_the_posted_input_a_row():
 
 
 def test_a_start_first_answers_what_an_earlier_turn_left_open():
-    step = plans.start(beginning(open_calls=OPEN), CountedIds())
+    step = plans.start(beginning(EARLIER, OPEN), CountedIds())
     results, asked = step.messages
     assert [block["tool_use_id"] for block in results.content] == ["t0", "t1", "t2", "t3"]
     assert results.content[3] == result_block("t3", "kept", False)
@@ -80,16 +81,37 @@ def test_a_start_first_answers_what_an_earlier_turn_left_open():
 
 
 def test_a_start_leaves_answered_calls_alone():
-    results = row(3, "user", tuple(result_block(f"t{n}", "x", False) for n in range(4)))
-    step = plans.start(beginning(tail=(TAIL[1], results), open_calls=calls(*[CallState.DONE] * 4)), CountedIds())
+    results = row(3, "user", tuple(result_block(f"t{n}", "x", False) for n in range(4)), "run_1")
+    step = plans.start(beginning(tail=(EARLIER[1], results), open_calls=calls(*[CallState.DONE] * 4)), CountedIds())
     assert len(step.messages) == 1
     assert step.changes == ()
+
+
+def test_a_start_of_a_run_that_has_waited_goes_on_as_it_stands():
+    step = plans.start(beginning(open_calls=calls(*[CallState.DONE] * 4)), CountedIds())
+    assert (step.changes, step.events, step.messages, step.closing) == ((), (), (), None)
+
+
+def test_a_run_that_was_cancelled_while_it_waited_ends_at_its_start_with_every_call_answered():
+    waiting = calls(CallState.WAITING, CallState.ASKED, CallState.CLEARED, CallState.DONE)
+    step = plans.start(beginning(open_calls=waiting, cancel_requested=True), CountedIds())
+    [results] = step.messages
+    assert [block["content"] for block in results.content] == [CANCELLED, CANCELLED, CANCELLED, "kept"]
+    assert kinds(step) == [*[EventType.TOOL_COMPLETED] * 3, EventType.TURN_CANCELLED]
+    assert step.closing is not None
+
+
+@pytest.mark.parametrize("fields", [{"deaths": 1}, {"deaths": 2}, {"deaths": 1, "cancel_requested": True}])
+def test_a_compaction_that_is_taken_over_leaves_the_calls_of_a_waiting_turn_alone(fields):
+    waiting = calls(CallState.WAITING, CallState.ASKED, CallState.CLEARED, CallState.DONE)
+    step = plans.take_over(beginning(EARLIER, waiting, kind="compact", **fields), TOOLS, CountedIds())
+    assert (step.changes, step.messages) == ((), ())
 
 
 def test_a_takeover_does_not_run_again_what_had_started_unless_it_may_be_repeated():
     step = plans.take_over(beginning(open_calls=OPEN, deaths=1), TOOLS, CountedIds())
     assert answers(step) == {"t0": (plans.UNKNOWN, True)}
-    assert [call.tool_use_id for call in step.changes if call.state is CallState.PENDING] == ["t1"]
+    assert [call.tool_use_id for call in step.changes if call.state is CallState.CLEARED] == ["t1"]
     assert [event.data["tool_use_id"] for event in step.events] == ["t0"]
     assert (step.messages, step.closing) == ((), None)
 
