@@ -22,6 +22,7 @@ from app.api.sse import PING_S
 from app.config import Settings
 from app.errors import StartupError, StoreUnavailable
 from app.instruments.vitals import Vitals
+from app.mcp.servers import McpServers
 from app.middleware.chain import nothing_volatile
 from app.middleware.stack import STACK, has_tiers
 from app.middleware.system_blocks import BASE
@@ -85,12 +86,14 @@ def create_app(
     `instruments`: what `start_instruments` gave.
     """
 
+    servers = make_tool_servers(settings)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         pool = Pool(database_url, settings.db_pool_size)
         model = provider or make_provider(settings)
         page = instruments.page if instruments else None
-        services = make_services(settings, pool, model, await make_estimator(settings), tools, ping_s, page)
+        services = make_services(settings, pool, model, await make_estimator(settings), tools, ping_s, page, servers)
         app.state.services = services
         if instruments is not None:
             instruments.pulse.watch(partial(_vitals, services.turns, pool))
@@ -116,8 +119,8 @@ def create_app(
             if instruments is not None:
                 instruments.pulse.unwatch()
             await services.turns.stop()
-            if services.tool_servers is not None:
-                await services.tool_servers.aclose()
+            if servers is not None:
+                await servers.aclose()
             await model.aclose()
             await pool.close()
 
@@ -132,12 +135,13 @@ def make_services(
     given_tools: Sequence[Tool] | None,
     ping_s: float,
     metrics: MetricsPage | None,
+    servers: McpServers | None,
 ) -> Services:
     transcript, runs, events = PostgresTranscript(pool), PostgresRuns(pool, settings.lease_s), PostgresEvents(pool)
     stores = PostgresSessions(pool)
     notebook = make_notebook(settings, pool, stores, provider, estimator) if settings.memory else None
     files = rendered(make_files(settings), transcript, notebook, stores)
-    library, servers = make_library(settings), make_tool_servers(settings)
+    library = make_library(settings)
     delegation = Delegation(settings.subagents)
     own = own_tools(files, notebook, library) if given_tools is None else given_tools
     own = (*own, *delegation.tools)
@@ -180,7 +184,6 @@ def make_services(
         metrics=metrics,
         closer=make_closer(stores, sessions, notebook),
         transfers=make_transfers(sessions),
-        tool_servers=servers,
     )
 
 

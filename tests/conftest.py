@@ -29,6 +29,8 @@ NUMBERS = itertools.count(1)
 JUSTIFIED = {
     # The driver looks for a password file at each new connection: a few stats, off the path of a turn.
     "asyncpg/connect_utils.py": {"_parse_connect_arguments"},
+    # The operator's file of MCP servers is read once, before the server serves.
+    "app/mcp/config_file.py": {"read_commands"},
     # Migrations run before the server serves, on an event loop of their own.
     "alembic/env.py": {"main", "migrate"},
 }

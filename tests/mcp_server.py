@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import uvicorn
 from mcp.server import MCPServer
+from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, ImageContent, ResourceLink, TextContent
 
@@ -78,7 +79,7 @@ def say(words: str) -> None:
 
 @dataclass
 class Served:
-    server: MCPServer
+    server: MCPServer | Server
     uvicorn: uvicorn.Server
 
     @property
@@ -87,7 +88,7 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(server: MCPServer, port: int = 0) -> AsyncIterator[Served]:
+async def serving(server: MCPServer | Server, port: int = 0) -> AsyncIterator[Served]:
     """Inside the event loop of the test."""
     app = server.streamable_http_app()
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None, access_log=False)

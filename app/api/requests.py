@@ -17,7 +17,7 @@ from app.api.readiness import Readiness
 from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Idempotency, Session
 from app.errors import NotFound, SubagentSession
-from app.ports import Database, EventLog, FileBackend, MetricsPage, ToolServers, TranscriptStore
+from app.ports import Database, EventLog, FileBackend, MetricsPage, TranscriptStore
 from app.sessions.closing import Closer
 from app.sessions.service import Sessions
 from app.sessions.transfers import Transfers
@@ -47,7 +47,6 @@ class Services:
     metrics: MetricsPage | None
     closer: Closer
     transfers: Transfers
-    tool_servers: ToolServers | None
 
 
 class DoorRequest(Request):

@@ -1,6 +1,7 @@
 """Plays one recording turn by turn through the HTTP API: the double is the model, the tools give recorded results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ class Played:
 
 async def play(recording: Recording, setting: Setting, database_url: str, folder: Path) -> Played:
     async with (
+        _tools(recording, setting) as (recording, own, chosen),
         run_double(
             window=setting.window,
             bytes_per_token=setting.bytes_per_token,
@@ -54,14 +56,14 @@ async def play(recording: Recording, setting: Setting, database_url: str, folder
             database_url,
             folder,
             double=double,
-            tools=tools_of(recording),
+            **own,
             model_profiles=setting.profiles,
             context_preset=setting.preset,
         ) as house,
     ):
         summarizer = fails_every_second() if setting.failing else answer_aside
         double.play(recording, thinking=setting.thinking is not None, summarizer=summarizer)
-        options = {"thinking": setting.thinking} if setting.thinking else {}
+        options = {**chosen, **({"thinking": setting.thinking} if setting.thinking else {})}
         session = await house.open(system=recording["system"], **options)
         turns = await _post_turns(house, session, recording)
         return Played(
@@ -73,6 +75,22 @@ async def play(recording: Recording, setting: Setting, database_url: str, folder
             await _all(house, f"{session}/events"),
             await house.get(f"{session}/context"),
             await _archive(house, session),
+        )
+
+
+@asynccontextmanager
+async def _tools(recording: Recording, setting: Setting) -> AsyncIterator[tuple[Recording, Json, Json]]:
+    """The recording as it will be stored, and what the server and the session are opened with."""
+    if not setting.served:
+        yield recording, {"tools": tools_of(recording)}, {}
+        return
+    from bench.replay.served import NAME, serve, served_form
+
+    async with serve(recording) as url:
+        yield (
+            served_form(recording),
+            {"tools": (), "mcp_allow": "127.0.0.1"},
+            {"mcp_servers": [{"name": NAME, "url": url}]},
         )
 
 

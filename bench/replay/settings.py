@@ -23,7 +23,7 @@ class Setting:
 
     `preset`: the policy; all but the default are only compared with it. `priced`: costs are compared with a sliding
     window's. `failing`: every second summarizer request fails for good. `thinking`: the session's, bound to its prefix
-    by the double and by the profile.
+    by the double and by the profile. `served`: the tools are on an MCP server, not in this process.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Setting:
     priced: bool = False
     skip: tuple[str, ...] = ()
     preset: str = HANGO.name
+    served: bool = False
 
     @property
     def trigger(self) -> int:
@@ -56,6 +57,8 @@ SETTINGS = (
     Setting("32k-thinking", 32_000, thinking=ADAPTIVE),
     Setting("32k-manual", 32_000, thinking=MANUAL),
     Setting("32k-failing", 32_000, failing=True),
+    Setting("32k-mcp", 32_000, served=True),
+    Setting("200k-mcp", 200_000, served=True),
     *(
         Setting(f"{name}-{preset}", window, preset=preset)
         for name, window in (("32k", 32_000), ("200k", 200_000))

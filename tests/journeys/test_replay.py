@@ -18,6 +18,7 @@ SMALL = (
     Setting("dense", WINDOW * 2, bytes_per_token=2),
     Setting("thinking", WINDOW, thinking=ADAPTIVE),
     Setting("failing", WINDOW, failing=True),
+    Setting("mcp", WINDOW, served=True),
 )
 UNDER_PRESETS = [
     Setting(f"{preset}{'-thinking' if thinking else ''}", WINDOW, thinking=thinking, preset=preset)
