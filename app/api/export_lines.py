@@ -23,6 +23,8 @@ from app.sessions.opening import Opening
 
 VERSION = 1
 Line = dict[str, Any]
+# Headers, and what may follow the `?` of an address, are secrets: who brings the export back adds them.
+_SERVER = ("name", "url", "allowed_tools")
 Model = TypeVar("Model", bound=Payload)
 Count = Annotated[Whole, Field(ge=0, le=2**31 - 1)]
 # What every store can hold, in every time zone.
@@ -46,7 +48,9 @@ def line_of(part: Part) -> Line:
 
 def _session(session: Session) -> Line:
     settings, shown = session.settings, session_json(session)
-    tools = {name: value for name in ("tools", "approvals") if (value := getattr(settings, name))}
+    servers = [{name: server[name] for name in _SERVER} for server in shown["settings"]["mcp_servers"]]
+    offered = {"tools": settings.tools, "approvals": settings.approvals, "mcp_servers": servers}
+    tools = {name: value for name, value in offered.items() if value}
     chosen = {"max_tokens": settings.max_tokens, "thinking": settings.thinking, "context": settings.context}
     kept = {name: shown[name] for name in ("id", "title", "model", "metadata", "created_at")}
     return {**kept, "system": shown["system"] or None, **chosen, **tools}

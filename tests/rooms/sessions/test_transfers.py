@@ -1,5 +1,6 @@
 """Whatever a session holds: its export comes back the same, a fork of it is sound, and a failure leaves nothing."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -15,7 +16,8 @@ from app.context.view import visible
 from app.conversation.messages import StoredMessage, text_block
 from app.conversation.records import Ledger
 from app.conversation.run import NewMessage
-from app.conversation.session import Idempotency, NewSession, Session
+from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
+from app.conversation.tool_servers import ToolServer
 from app.errors import Conflict, StoreUnavailable
 from app.filesystem.memory import MemoryFiles
 from app.ports import Admit
@@ -105,6 +107,19 @@ async def test_a_record_names_a_file_that_holds_its_rows_even_where_the_old_one_
     ledger, _ = read_ledger(*await room.ledgers.read(session.id))
     assert ledger.cut is not None
     assert ledger.cut.path == f"/conversation_history/{session.id}.md"
+
+
+async def test_an_export_holds_no_secret_of_a_tool_server():
+    room = Room()
+    server = ToolServer("docs", "http://127.0.0.1:9/mcp?key=hush", {"Authorization": "hush"}, ("find",))
+    new = NewSession("ses_1", "t", (), "offline", SessionSettings(mcp_servers=(server,)))
+    session, _ = await room.store.create(new, (), None)
+    export = await room.export(session)
+    assert b"hush" not in export
+    [kept] = json.loads(export.splitlines()[0])["session"]["mcp_servers"]
+    assert kept == {"name": "docs", "url": "http://127.0.0.1:9/mcp", "allowed_tools": ["find"]}
+    fork = await room.forks.fork("t", session.id, None, None)
+    assert fork.settings.mcp_servers == (server,)
 
 
 def test_a_batch_is_closed_by_all_its_results_and_rows_for_the_user_close_nothing():

@@ -23,6 +23,7 @@ from app.ports import FileBackend
 from app.sessions.exporting import Exports
 from app.sessions.forking import Forks
 from app.sessions.importing import Imports
+from app.sessions.opening import Offer
 from app.sessions.planting import Planter, Seed
 from app.storage.memory.ledger import MemoryLedger
 from app.storage.memory.sessions import MemorySessions
@@ -82,7 +83,7 @@ class Room:
         self.planter = Planter(self.store, self.files, self.ids, None)
         self.forks = Forks(*stores, self.ids, self.planter)
         self.exports = Exports(*stores)
-        self.imports = Imports(self.ids, profiles, frozenset(), self.planter)
+        self.imports = Imports(self.ids, profiles, Offer(frozenset()), self.planter)
 
     async def plant(
         self, rows: Sequence[StoredMessage], ledger: Ledger, files: Files, sections: Sequence[Section] = ()
