@@ -180,3 +180,19 @@ async def test_without_the_setting_there_is_no_such_tool(house: House, double: D
     double.script(say("hi"))
     await asyncio.gather(house.turn(session))
     assert "task" not in [tool["name"] for tool in double.of("main")[0].body["tools"]]
+
+
+async def test_what_a_person_must_allow_is_refused_to_a_subagent_which_can_ask_nobody(delegating: Open, double: Double):
+    house = await delegating()
+    session = await house.open(approvals={"default": "unsafe"})
+
+    def child(prompt: str, exchange) -> Reply:
+        if results := results_of(exchange):
+            return say(str(results[0]["content"]))
+        return Reply([call("c1", "write_file", {"path": "/workspace/a.txt", "content": "x"})])
+
+    double.script(*[giving("one", child=child)] * 4)
+    run = await house.turn(session)
+    assert run["status"] == "completed"
+    assert "a person must allow it, and a subagent cannot ask" in run["text"]
+    assert "/workspace/a.txt" not in {file["path"] for file in (await house.get(f"{session}/files"))["data"]}

@@ -19,9 +19,19 @@ BEYOND_A_SCHEMA = {
     "context.micro_frac": "lies between the two",
     "context.context_window_tokens": "is at most max_input_tokens",
     "mcp_servers": "have names of their own, headers that HTTP allows, and hosts that the operator named",
+    "tools": "have names of their own, and schemas that a provider takes",
+    "approvals.tools": "names tools of the session",
     "model": "leaves room for the session's thinking",
 }
-OF_OUR_OWN = ("must be", "needs", "the session's", "the thinking", "0 < keep_frac")  # how those rules begin
+OF_OUR_OWN = (
+    "must be",
+    "must not",
+    "must name",
+    "needs",
+    "the session's",
+    "the thinking",
+    "0 < keep_frac",
+)  # how those rules begin
 # An order of messages, and a size in tokens, are beyond it too.
 CODES_BEYOND = ("transcript_invalid", "input_too_large")
 
@@ -79,6 +89,7 @@ def _read(recorder: Any, report: Report) -> None:
 
 def _beyond(problem: dict[str, Any]) -> bool:
     first = problem.get("errors", [{"field": "", "rule": ""}])[0]
-    field = "mcp_servers" if first["field"].startswith("mcp_servers.") else first["field"]
+    listed = first["field"].partition(".")[0]
+    field = listed if listed in ("mcp_servers", "tools") else first["field"]
     named = field in BEYOND_A_SCHEMA and first["rule"].startswith(OF_OUR_OWN)
     return named or problem["code"] in CODES_BEYOND
