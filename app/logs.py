@@ -129,3 +129,4 @@ def set_levels(level: str) -> None:
     logging.getLogger().setLevel(logging.WARNING)
     for name in OURS:
         logging.getLogger(name).setLevel(level.upper())
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # its warnings quote what servers say

@@ -249,6 +249,10 @@ async def faults(settings: Settings, database_url: str) -> list[str]:
             async with pool.connection():
                 pass
 
+    try:
+        make_tool_servers(settings)
+    except HangoError as error:
+        found.append(error.detail)
     for check in (reach, make_files(settings).check):
         try:
             await check()

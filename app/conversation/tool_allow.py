@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 Address = IPv4Address | IPv6Address
 MAX_URL = 2_000
+ENTRY = "an entry must be a host, host:port, an address or a network"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9])?")
 # Of translators: their last four bytes are an IPv4 address.
@@ -27,7 +28,7 @@ class Allowed:
     def parse(cls, entries: Iterable[str]) -> Self:
         """`host`, `host:port`, an address, or a network such as `10.0.0.0/8`. Raises ValueError."""
         kept = [entry.strip() for entry in entries if entry.strip()]
-        networks = tuple(ip_network(entry) for entry in kept if "/" in entry)
+        networks = tuple(_network(entry) for entry in kept if "/" in entry)
         return cls(frozenset(_host(entry) for entry in kept if "/" not in entry), networks)
 
     def refusal(self, url: str) -> str | None:
@@ -67,14 +68,24 @@ class Allowed:
         return address is not None and any(address in network for network in self.networks)
 
 
+def _network(entry: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(entry)
+    except ValueError:
+        raise ValueError(ENTRY) from None
+
+
 def _host(entry: str) -> tuple[str, int | None]:
     if (found := literal(entry)) is not None:
         return str(found), None
-    parts: SplitResult = urlsplit(f"//{entry}")
-    host = parts.hostname or ""
+    try:
+        parts: SplitResult = urlsplit(f"//{entry}")
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise ValueError(ENTRY) from None
     if entry != parts.netloc or "@" in entry or not _NAME.fullmatch(host):
-        raise ValueError("an entry must be a host, host:port, an address or a network")
-    return normal(host), parts.port
+        raise ValueError(ENTRY)
+    return normal(host), port
 
 
 def normal(host: str) -> str:

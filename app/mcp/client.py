@@ -19,8 +19,8 @@ from app.conversation.tool_allow import Allowed
 from app.conversation.tool_servers import ToolServer
 from app.errors import ToolServerFailed
 from app.mcp.config_file import Command
-from app.mcp.connection import ConnectionLost
-from app.mcp.transport import MAX_ANSWER_BYTES, CheckedTransport
+from app.mcp.connection import ConnectionLost, ServerSaid
+from app.mcp.transport import FAILED, MAX_ANSWER_BYTES, CheckedTransport
 
 MAX_PAGES = 50
 MAX_MESSAGE = 2_000  # characters of a server's own words about an error
@@ -73,7 +73,8 @@ class _failures:  # noqa: N801
         if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
             raise ConnectionLost("The connection was lost. The outcome of the call is unknown.") from None
         if isinstance(error, MCPError):
-            raise ToolServerFailed(error.message[:MAX_MESSAGE]) from None
+            kind = ToolServerFailed if error.code == FAILED else ServerSaid
+            raise kind(error.message[:MAX_MESSAGE]) from None
         if isinstance(error, OSError):
             raise ToolServerFailed("It cannot be started.") from None
         if isinstance(error, Exception) and not isinstance(error, ToolServerFailed):

@@ -35,6 +35,10 @@ class ConnectionLost(ToolServerFailed):
     """In the middle of a call, or of none."""
 
 
+class ServerSaid(ToolServerFailed):
+    """The words are the server's: for the model, never for the log."""
+
+
 class Connection:
     """Every method raises ToolServerFailed."""
 

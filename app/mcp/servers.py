@@ -12,7 +12,7 @@ from app.conversation.request import ToolDefinition
 from app.conversation.tool_servers import ToolServer
 from app.conversation.tools import ToolRequest, ToolResult
 from app.errors import ToolServerFailed
-from app.mcp.connection import IDLE_S, Connection, Open
+from app.mcp.connection import IDLE_S, Connection, Open, ServerSaid
 from app.mcp.listing import Listing, read_listing
 from app.mcp.remote_tool import RemoteTool
 from app.mcp.results import tool_result
@@ -58,7 +58,7 @@ class Line:
 
     def _named(self, error: ToolServerFailed) -> ToolServerFailed:
         words = str(clean_json(self.veil.over(error.detail)))
-        return ToolServerFailed(f"The MCP server {self.server.name} failed: {words}")
+        return type(error)(f"The MCP server {self.server.name} failed: {words}")
 
 
 class McpServers:
@@ -108,7 +108,8 @@ class McpServers:
         try:
             await line.list()
         except ToolServerFailed as error:
-            log.warning("%s", error.detail)
+            words = "it says why itself" if isinstance(error, ServerSaid) else error.detail
+            log.warning("the tools of the MCP server %s are not listed: %s", line.server.name, words)
         except Exception:
             log.exception("the list of the MCP server %s cannot be used", line.server.name)
 

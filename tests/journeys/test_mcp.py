@@ -1,5 +1,6 @@
 """Tools on a real MCP server, driven through HTTP."""
 
+import logging
 from collections.abc import AsyncIterator
 
 import pytest
@@ -63,7 +64,10 @@ async def test_a_session_calls_the_tools_of_the_server_it_names(house: House, do
     assert not double.refused
 
 
-async def test_headers_are_sent_and_never_seen_again(house: House, double: Double, things: Served):
+async def test_headers_are_sent_and_never_seen_again(
+    house: House, double: Double, things: Served, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG, "app")
     session = await house.open(**named(things, headers={"X-Key": TOKEN}))
     [said] = await answers(house, double, session, ("mcp__things__whoami", {}))
     assert "x-key" in said["content"]
@@ -71,7 +75,9 @@ async def test_headers_are_sent_and_never_seen_again(house: House, double: Doubl
     assert shown["settings"]["mcp_servers"] == [
         {"name": "things", "url": things.url, "header_names": ["X-Key"], "allowed_tools": None}
     ]
-    everything = [shown, await house.events(session), await house.messages(session), said]
+    again = await house.http.post("/v1/sessions", json=named(things, headers={"X-Key": f"{TOKEN}\n"}))
+    assert again.status_code == 422
+    everything = [shown, again.text, caplog.text, await house.events(session), await house.messages(session), said]
     everything += [await house.get("/v1/sessions"), [exchange.body for exchange in double.requests]]
     assert "canary" not in str(everything)
 

@@ -15,6 +15,7 @@ from tests.double.control import Double
 from tests.double.steps import Hold, HttpError, Reply, call, say
 from tests.journeys.house import MODEL, Build, Counted, House
 from tests.journeys.tools import Hanging
+from tests.mcp_server import make, serving
 
 
 @pytest.fixture(scope="session")
@@ -224,3 +225,17 @@ async def test_tokens_are_counted_by_model_type_and_purpose(meter: InMemoryMetri
     assert {point.attributes["hango.call.purpose"] for point in found["gen_ai.client.token.usage"]} == {"main"}
     assert [point.sum for point in found["hango.context.input_tokens"]] == [977]
     assert [round(point.sum, 3) for point in found["hango.cache.read_ratio"]] == [0.921]
+
+
+async def test_what_a_tool_server_says_is_in_no_span(spans: InMemorySpanExporter, build: Build, double: Double):
+    house = await build(double=double, mcp_allow="127.0.0.1")
+    double.script(Reply([call("t1", "mcp__things__whoami", {}), call("t2", "mcp__things__broken", {})]), say("done"))
+    async with serving(make()) as served:
+        headers = {"X-Key": "canary-5d2f"}
+        await house.turn(await house.open(mcp_servers=[{"name": "things", "url": served.url, "headers": headers}]))
+    await ended(spans, "invoke_agent")
+    ours = [span for span in spans.get_finished_spans() if span.instrumentation_scope.name != "mcp-python-sdk"]
+    client = [span for span in spans.get_finished_spans() if span.name.startswith("MCP send")]
+    assert named(spans, "execute_tool mcp__things__whoami")
+    assert client == []
+    assert "canary" not in "".join(span.to_json() for span in ours)

@@ -13,6 +13,7 @@ from app.conversation.tools import ToolRequest
 from app.errors import ToolServerFailed
 from app.mcp.connection import IDLE_S, LONGEST_PAUSE_S, ConnectionLost
 from app.mcp.servers import McpServers
+from app.tools.registry import Registry
 
 SERVER = ToolServer("s", "http://127.0.0.1/mcp", {"X-Key": "canary-1"})
 NAMES = ["mcp__s__a", "mcp__s__b"]
@@ -43,6 +44,7 @@ class Place:
 
     up: bool = True
     tools: list[str] = field(default_factory=lambda: ["a", "b"])
+    schema: dict = field(default_factory=lambda: {"type": "object"})
     failure: Exception | None = None
     forgets: bool = False
     opened: int = 0
@@ -54,7 +56,7 @@ class Place:
         return forgot
 
     async def list_tools(self) -> list[dict]:
-        return [{"name": name, "inputSchema": {"type": "object"}} for name in self.tools]
+        return [{"name": name, "inputSchema": self.schema} for name in self.tools]
 
     async def call(self, tool: str, arguments: dict) -> dict:
         self.calls += 1
@@ -196,3 +198,11 @@ async def test_sessions_share_a_connection_by_headers(servers: McpServers, place
 
 def test_no_key_and_no_text_of_a_server_holds_its_headers():
     assert "canary" not in repr(SERVER)
+
+
+async def test_the_server_checks_arguments_for_itself(servers: McpServers, place: Place):
+    place.schema = {"type": "object", "properties": {"x": True, "y": {"type": ["integer", "null"], "minimum": 1}}}
+    await servers.ask([SERVER], (), afresh=False)
+    registry = Registry((), listed=servers.tools([SERVER], ()))
+    result = await registry.run(ToolRequest("ses_1", "run_1", "t1", "mcp__s__a", {"x": 3, "y": None}))
+    assert result.content == "a said [hidden]"
