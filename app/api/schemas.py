@@ -163,7 +163,7 @@ class SessionCreate(Payload):
 class ForkRequest(Payload):
     """`at_seq`: the last message that may go along; without it all that are there."""
 
-    at_seq: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = None
+    at_seq: Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(_whole)] | None = None
 
 
 class SessionPatch(Payload):

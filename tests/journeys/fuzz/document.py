@@ -20,7 +20,8 @@ BEYOND_A_SCHEMA = {
     "context.context_window_tokens": "is at most max_input_tokens",
     "mcp_servers": "have names of their own, headers that HTTP allows, and hosts that the operator named",
     "tools": "have names of their own, and schemas that a provider takes",
-    "approvals.tools": "names tools of the session",
+    "approvals": "names tools of the session, or calls that wait",
+    "results": "names calls that wait",
     "model": "leaves room for the session's thinking",
 }
 OF_OUR_OWN = (
@@ -90,6 +91,6 @@ def _read(recorder: Any, report: Report) -> None:
 def _beyond(problem: dict[str, Any]) -> bool:
     first = problem.get("errors", [{"field": "", "rule": ""}])[0]
     listed = first["field"].partition(".")[0]
-    field = listed if listed in ("mcp_servers", "tools") else first["field"]
+    field = listed if listed in ("mcp_servers", "tools", "approvals", "results") else first["field"]
     named = field in BEYOND_A_SCHEMA and first["rule"].startswith(OF_OUR_OWN)
     return named or problem["code"] in CODES_BEYOND
