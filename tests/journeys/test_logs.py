@@ -63,7 +63,7 @@ async def test_every_line_of_a_turn_names_its_session_run_and_trace(build: Build
     of_the_turn = {"session": run["session_id"], "run": run["id"], "trace_id": TRACE}
     assert [entry for entry in entries if not of_the_turn.items() <= entry.items()] == []
     [raised] = [entry for entry in entries if "exception" in entry]
-    assert raised["exception"].endswith("RuntimeError: a fault of the tool")
+    assert raised["exception"].endswith('raise RuntimeError("a fault of the tool")\nRuntimeError')
     assert SECRET not in log.stream.getvalue()
 
 
