@@ -136,6 +136,7 @@ def test_two_processes_that_upgrade_rows_at_once_do_it_once(url: str):
 async def test_an_upgrade_does_not_queue_behind_a_long_reader_and_hold_everybody_up(
     url: str, connection: asyncpg.Connection
 ):
+    await to_thread(migrate.downgrade, url, REVISIONS[0])  # the next one changes `sessions`
     async with connection.transaction():
         await connection.execute("lock table sessions in access share mode")
         with pytest.raises(StoreUnavailable, match="Nothing was changed"):
