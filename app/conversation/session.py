@@ -33,8 +33,10 @@ class SessionSettings:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """What a later release has added is passed over: both may work on one database during an upgrade."""
         servers = tuple(map(ToolServer.from_json, value.get("mcp_servers", ())))
-        return cls(**{**value, "mcp_servers": servers})
+        known = {name: value[name] for name in cls.__slots__ if name in value}
+        return cls(**{**known, "mcp_servers": servers})
 
 
 def allowing(approvals: Mapping[str, Any], tools: Iterable[str]) -> dict[str, Any]:
