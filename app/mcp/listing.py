@@ -42,6 +42,8 @@ def read_listing(server: ToolServer, tools: Sequence[Mapping[str, Any]]) -> List
             originals[shown] = name
         except Unusable as error:
             log.warning("a tool of the MCP server %s is left out: %s", server.name, error, extra={"tool": shown})
+    if missing := set(server.allowed_tools or ()) - {str(tool["name"]) for tool in tools}:
+        log.warning("the MCP server %s does not list %d of its allowed_tools", server.name, len(missing))
     if len(tools) > MAX_TOOLS:
         log.warning("the MCP server %s lists over %d tools: the others are left out", server.name, MAX_TOOLS)
     return Listing(tuple(definitions.values()), originals)

@@ -52,10 +52,10 @@ class Runner:
         """Read from the heartbeat's thread too: copying the keys is one operation."""
         return list(self._orders)
 
-    async def kick(self, session_id: str) -> None:
+    async def kick(self, session_id: str, in_drain: bool = False) -> None:
         """Starts the session's next queued run, if there is one and nothing of it is running."""
         ended = True
-        while ended and not self._draining:
+        while ended and not (self._stopping or (self._draining and not in_drain)):
             plan = partial(plans.start, ids=self._bench.ids)
             taken = await self._take(self._runs.start(session_id, self._owner, plan))
             ended = taken is not None and taken.closed
@@ -102,12 +102,12 @@ class Runner:
         return any(lease.session_id == session_id for lease in self._orders)
 
     async def drain(self) -> None:
-        """Takes no run any more, and returns when none is at work here. A session's streams end with its run."""
+        """Takes only what its runs begin; returns when none is at work here. A session's streams end with its run."""
         self._draining = True
         if self._takings:
             await asyncio.wait(self._takings)
         self._broadcast.drain(self.works_on)
-        if self._tasks:
+        while self._tasks:  # a run at work may begin others, which work for it
             await asyncio.wait(self._tasks)
 
     async def stop(self) -> None:

@@ -139,11 +139,12 @@ class Turns:
         return run, events
 
     async def start_child(self, new: NewRun, key: Idempotency) -> tuple[Run, bool]:
-        """A run for a run: no tenant's limit refuses it. False when the key had made it before."""
+        """A run for a run: no tenant's limit refuses it, and no drain, which waits for the other one. False when the
+        key had made it before."""
         run, events = await self.runs.accept(new, False, key, None)
         for event in events:
             self._broadcast.publish(event)
-        await self._survive(self._runner.kick(new.session_id))
+        await self._survive(self._runner.kick(new.session_id, in_drain=True))
         return run, bool(events)
 
     def follow(self, session_id: str, after: int, run_id: str | None = None, until: str | None = None) -> Follower:

@@ -7,12 +7,13 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
 from app.agent.turn import Workbench
-from app.conversation.events import TERMINAL_EVENTS, EndReason, EventType, NewEvent, StoredEvent
+from app.conversation.events import TERMINAL_EVENTS, EventType, NewEvent, StoredEvent
 from app.conversation.messages import text_block, text_of
 from app.conversation.run import LIVE, NewRun, Run, RunInput, RunStatus
 from app.conversation.session import Idempotency, NewSession, Session
@@ -29,8 +30,8 @@ log = logging.getLogger(__name__)
 TICK_S, PAUSE_S = 5.0, 0.5
 PAGE = 500
 PREVIEW_CHARS = 500
-# Of the tool's own limit: the call must answer before it is stopped.
-TIME_SHARE = 0.95
+# Of the tool's own limit: the call must answer before it is stopped. And what of it one that is cancelled gets to end.
+TIME_SHARE, END_SHARE = 0.95, 0.03
 
 INSTRUCTION = text_block(
     "You are a subagent: you do one piece of work for another agent, in its /workspace, and nobody else reads what you"
@@ -63,12 +64,17 @@ class Subagents:
         if begun is None:
             return _refusal(f"A turn may start {self._bounds.per_turn} subagents; do the rest yourself.")
         child, run, new = begun
+        limit_s = self._bench.limits.tool_timeout_s
         try:
-            async with asyncio.timeout(self._bench.limits.tool_timeout_s * TIME_SHARE):
+            async with asyncio.timeout(limit_s * TIME_SHARE):
                 await self._mirror(request, child, run, new)
         except TimeoutError:
             await self._turns.cancel(child.id, run.id)
-            return _refusal("The subagent did not end in time and was cancelled. Give it a smaller piece of work.")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit_s * END_SHARE):
+                    await self._mirror(request, child, run, new=False)
+            late = _refusal("The subagent did not end in time and was cancelled. Give it a smaller piece of work.")
+            return replace(late, spent=_spent(await self._turns.runs.get(child.id, run.id)))
         return await self._report(await self._turns.runs.get(child.id, run.id))
 
     async def _begin_one(self, parent: Session, request: ToolRequest, prompt: str) -> tuple[Session, Run, bool] | None:
@@ -140,10 +146,8 @@ class Subagents:
                         after = item.seq
                         yield item
                 return
-            except (StreamEnded, StoreUnavailable) as ended:
-                if isinstance(ended, StreamEnded) and ended.reason is EndReason.DRAINING:
-                    # The child is at work elsewhere, or not yet: whoever takes this run up finds it again.
-                    await asyncio.get_running_loop().create_future()
+            except (StreamEnded, StoreUnavailable):
+                # In a drain streams end, while the child may be at work elsewhere: the log is looked at again.
                 await self._bench.clock.sleep(PAUSE_S)
 
     async def end_children(self, run: Run) -> None:
@@ -156,7 +160,7 @@ class Subagents:
             log.warning("the subagents of an ended run were not cancelled", extra={"run": run.id})
 
     async def _report(self, run: Run) -> ToolResult:
-        spent = {Purpose.SUBAGENT: sum(run.usage.values(), Usage())} if run.usage else {}
+        spent = _spent(run)
         if run.status is RunStatus.WAITING:
             await self._turns.cancel(run.session_id, run.id)
             reason = "The subagent came to a step that has to be approved, and was cancelled. Do that step yourself."
@@ -183,6 +187,10 @@ def _data(event: StoredEvent) -> tuple[EventType, Mapping[str, Any]] | None:
     if event.type in TERMINAL_EVENTS:
         return EventType.SUBAGENT_ENDED, {"status": event.type.removeprefix("turn.")}
     return None
+
+
+def _spent(run: Run) -> Mapping[Purpose, Usage]:
+    return {Purpose.SUBAGENT: sum(run.usage.values(), Usage())} if run.usage else {}
 
 
 def _refusal(reason: str) -> ToolResult:

@@ -196,3 +196,38 @@ async def test_what_a_person_must_allow_is_refused_to_a_subagent_which_can_ask_n
     assert run["status"] == "completed"
     assert "a person must allow it, and a subagent cannot ask" in run["text"]
     assert "/workspace/a.txt" not in {file["path"] for file in (await house.get(f"{session}/files"))["data"]}
+
+
+async def test_one_that_does_not_end_in_time_is_told_of_and_what_it_spent_counts(
+    delegating: Open, double: Double, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("app.turns.subagents.TIME_SHARE", 0.05)
+    house = await delegating(tool_timeout_s=40)
+    session, never = await house.open(), Hold()
+
+    def child(prompt: str, exchange) -> Reply:
+        if results_of(exchange):
+            return say("never", at={0: never})
+        return Reply([call("c1", "list_files", {"path": "/workspace"})])
+
+    double.script(*[giving("too much", child=child)] * 4)
+    run = await house.turn(session)
+    assert "did not end in time" in run["text"]
+    assert run["usage"]["subagent"]["calls"] == 1
+    assert [told["status"] for told in of(await house.events(session), "subagent.ended")] == ["cancelled"]
+
+
+async def test_a_draining_server_lets_a_run_at_work_begin_and_end_its_subagents(delegating: Open, double: Double):
+    house = await delegating()
+    session, hold = await house.open(), Hold()
+    double.script(lambda exchange: Reply([call("t0", "task", {"prompt": "work"})], at={0: hold}))
+    double.script(*[giving("work", child=lambda prompt, exchange: say("the report"))] * 2)
+    run = (await house.post(session)).json()
+    await hold.reached.wait()
+    drained = asyncio.create_task(house.services.turns.drain(60))
+    while (await house.http.get("/readyz")).status_code == 200:
+        pass
+    hold.release()
+    await drained
+    assert house.services.turns.live_runs == 0
+    assert (await house.get(f"{session}/turns/{run['id']}"))["text"] == "the report"

@@ -39,6 +39,12 @@ def test_the_order_of_the_list_does_not_matter():
     assert len(read_listing(SERVER, tools).definitions) == 201
 
 
+def test_an_allowed_tool_that_is_not_listed_is_warned_of(caplog: pytest.LogCaptureFixture):
+    chosen = ToolServer("things", "http://127.0.0.1/mcp", allowed_tools=("add", "ad\nd"))
+    assert list(read_listing(chosen, [tool("add"), tool("other")]).originals.values()) == ["add"]
+    assert "things does not list 1 of its allowed_tools" in caplog.text
+
+
 def test_a_description_is_cleaned_and_bounded():
     [definition] = read_listing(SERVER, [tool("t", description="a\x00b" + "c" * 10_000)]).definitions
     assert definition.description.startswith("a\ufffdb")
