@@ -285,6 +285,10 @@ class RunStore(Protocol):
         """Queued runs of all sessions."""
         ...
 
+    async def orphans(self) -> Sequence[tuple[str, str]]:
+        """(session id, run id) of each live run that nobody has cancelled and whose parent run has ended."""
+        ...
+
     async def live(self, session_id: str) -> Mapping[str, RunStatus]:
         """Live runs by id, in turn order."""
         ...

@@ -39,6 +39,11 @@ _CHILDREN = f"""
         select id from sessions where parent_session_id = (select session_id from runs where id = $1)
     ) order by created_at
 """
+_ORPHANS = """
+    select r.session_id, r.id from runs r join runs above on above.id = r.parent_run_id
+    where r.status in ('queued', 'running', 'waiting') and not r.cancel_requested
+        and above.status not in ('queued', 'running', 'waiting')
+"""
 _LIVE = """
     select id, status from runs where session_id = $1 and status in ('queued', 'running', 'waiting') order by turn
 """
@@ -136,6 +141,10 @@ class PostgresRuns:
     async def children(self, run_id: str) -> Sequence[Run]:
         async with self._pool.connection() as connection:
             return [run_of(row) for row in await connection.fetch(_CHILDREN, run_id)]
+
+    async def orphans(self) -> Sequence[tuple[str, str]]:
+        async with self._pool.connection() as connection:
+            return [(row["session_id"], row["id"]) for row in await connection.fetch(_ORPHANS)]
 
     async def live(self, session_id: str) -> Mapping[str, RunStatus]:
         async with self._pool.connection() as connection:

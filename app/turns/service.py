@@ -251,6 +251,8 @@ class Turns:
         now = self._bench.clock.now()
         for session_id, run_id in await self.runs.overdue(now):
             await self._survive(self._expire(session_id, run_id, now))
+        for session_id, run_id in await self.runs.orphans():  # whoever ended the caller died before it cancelled them
+            await self._survive(self.cancel(session_id, run_id))
         for session_id in await self.runs.queued_sessions():
             await self._survive(self._runner.kick(session_id))
 
@@ -271,7 +273,7 @@ class Turns:
                 self._broadcast.end(deleted, EndReason.DELETED)
 
     @staticmethod
-    async def _survive(round_: Coroutine[Any, Any, None]) -> None:
+    async def _survive(round_: Coroutine[Any, Any, object]) -> None:
         """A round that fails is logged: the loops that keep turns alive go on whatever happens."""
         try:
             await round_

@@ -5,6 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from app.conversation.messages import text_block
+from app.conversation.run import NewRun, RunInput
+from app.conversation.session import NewSession, SessionSettings
 from tests.double.control import Double
 from tests.double.steps import Hold, HttpError, Reply, call, say
 from tests.journeys.house import Build, House
@@ -231,3 +234,20 @@ async def test_a_draining_server_lets_a_run_at_work_begin_and_end_its_subagents(
     await drained
     assert house.services.turns.live_runs == 0
     assert (await house.get(f"{session}/turns/{run['id']}"))["text"] == "the report"
+
+
+async def test_one_whose_caller_ended_with_its_server_is_cancelled_by_the_next(delegating: Open, double: Double):
+    house = await delegating(lease_s=1)
+    session = await house.open()
+    double.script(say("all done"))
+    run = await house.turn(session)
+    parent = await house.services.sessions.store.find(session.rpartition("/")[2])
+    settings = SessionSettings(depth=1)
+    await house.services.sessions.store.create(
+        NewSession("sub_left", parent.tenant, (), parent.model, settings, parent_session_id=parent.id), (), None
+    )
+    left = NewRun("run_left", "sub_left", RunInput((text_block("work"),)), parent.model, parent_run_id=run["id"])
+    await house.services.turns.runs.accept(left, False, None)
+    async with house.follow("/v1/sessions/sub_left") as reader:
+        await reader.until("turn.cancelled")
+    assert len(double.of("main")) == 1

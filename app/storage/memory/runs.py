@@ -217,6 +217,16 @@ class MemoryRuns:
             if of == run_id
         ]
 
+    async def orphans(self) -> Sequence[tuple[str, str]]:
+        rooms = list(self._state.rooms.values())
+        live = {run.id for room in rooms for run in room.live()}
+        return [
+            (room.session.id, run.id)
+            for room in rooms
+            for run in room.live()
+            if run.id in room.parents and room.parents[run.id] not in live and not run.cancel_requested
+        ]
+
     async def live(self, session_id: str) -> Mapping[str, RunStatus]:
         room = self._state.rooms.get(session_id)
         return {run.id: run.status for run in room.live()} if room else {}

@@ -32,6 +32,18 @@ async def test_a_run_knows_its_children_and_no_others(store):
     assert {child.status for child in await store.runs.children(run)} == {RunStatus.CANCELLED, RunStatus.QUEUED}
 
 
+async def test_a_live_run_whose_parent_run_has_ended_is_an_orphan_until_it_is_cancelled(store):
+    parent, other = await store.open(), await store.open()
+    run, at_work = await store.accept(parent), await store.accept(other)
+    orphan, child = await below(store, parent, run), await below(store, other, at_work)
+    assert await store.runs.orphans() == []
+    await store.runs.request_cancel(parent, run)
+    assert await store.runs.orphans() == [orphan]
+    await store.runs.request_cancel(*orphan)
+    assert await store.runs.orphans() == []
+    assert {each.status for each in await store.runs.children(at_work)} == {RunStatus.QUEUED}, child
+
+
 async def test_no_list_shows_a_subagents_session_and_it_tells_who_stands_above_it(store):
     parent = await store.open()
     child, _ = await below(store, parent, await store.accept(parent))
