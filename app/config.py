@@ -168,9 +168,10 @@ class Settings(BaseModel):
             self.profiles()
         except ValueError as error:
             own = str(error).startswith(tuple(f"{name}{end}" for name in self.model_profiles for end in ":."))
-            names = ("CONTEXT_PRESET", "CONTEXT_TRIGGER_FRAC", "CONTEXT_KEEP_FRAC", "CONTEXT_MICRO_FRAC")
-            sources = ("MODEL_PROFILES",) if own else ("MAX_VIEW_MESSAGES",) if "max_view" in str(error) else names
-            raise ValueError(f"{PREFIX}{', '.join(sources)}: {error}") from None
+            fields = ("context_preset", "context_trigger_frac", "context_keep_frac", "context_micro_frac")
+            marks = [name.upper() for name in fields if name in self.model_fields_set]
+            sources = ["MODEL_PROFILES"] if own else ["MAX_VIEW_MESSAGES"] if "max_view" in str(error) else marks
+            raise ValueError(f"{', '.join(PREFIX + source for source in sources)}: {error}") from None
 
     @property
     def provider_name(self) -> Literal["anthropic", "openai", "offline"]:

@@ -52,7 +52,14 @@ PROFILE = {"HANGO_MODEL_PROFILES": '{"claude-sonnet-4-6": {"trigger_frac": "high
 
 @pytest.mark.parametrize(
     ("bad", "name"),
-    [(PROFILE, "HANGO_MODEL_PROFILES"), ({"HANGO_CONTEXT_KEEP_FRAC": "2"}, "HANGO_CONTEXT_TRIGGER_FRAC")],
+    [
+        (PROFILE, "HANGO_MODEL_PROFILES"),
+        ({"HANGO_CONTEXT_KEEP_FRAC": "2"}, "HANGO_CONTEXT_KEEP_FRAC: "),
+        (
+            {"HANGO_CONTEXT_PRESET": "pairs", "HANGO_CONTEXT_KEEP_FRAC": "0.9"},
+            "HANGO_CONTEXT_PRESET, HANGO_CONTEXT_KEEP_FRAC: ",
+        ),
+    ],
 )
 async def test_a_bad_mark_blames_the_variable_that_holds_it(environment: dict[str, str], bad: dict, name: str):
     _, _, err = await run({**environment, **bad}, "doctor")
