@@ -36,7 +36,7 @@ def over_the_window(played: Played) -> Iterator[str]:
 
 
 def changed_messages(played: Played) -> Iterator[str]:
-    """The stored transcript is the recorded one to the byte; thinking is what the double signed."""
+    """What a user sees is the recording to the byte, whatever was compacted; thinking is what the double signed."""
     expected = expected_messages(played)
     stored = [dumps({"role": row["role"], "content": row["content"]}) for row in played.messages]
     for seq, (one, other) in enumerate(zip_longest(expected, stored, fillvalue="nothing"), 1):

@@ -24,7 +24,8 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What was seen from outside. `exchanges`: all the double was asked; the rest was read back over HTTP.
+    """What was seen from outside. `exchanges`: all the double was asked; the rest was read back over HTTP, the messages
+    as a user sees them.
 
     `archive`: the offload file's text, empty when there is none. `turns`: answers to the posts, up to the first that
     did not complete.
@@ -71,7 +72,7 @@ async def play(recording: Recording, setting: Setting, database_url: str, folder
             setting,
             double.requests,
             turns,
-            await _all(house, f"{session}/messages"),
+            await _all(house, f"{session}/messages", visible_to="user"),
             await _all(house, f"{session}/events"),
             await house.get(f"{session}/context"),
             await _archive(house, session),
@@ -106,11 +107,11 @@ async def _post_turns(house: House, session: str, recording: Recording) -> list[
     return answers
 
 
-async def _all(house: House, path: str) -> list[Json]:
-    page = await house.get(path, limit=1000)
+async def _all(house: House, path: str, **params: str) -> list[Json]:
+    page = await house.get(path, limit=1000, **params)
     found: list[Json] = page["data"]
     while page["next"]:
-        page = await house.get(path, limit=1000, after=page["next"])
+        page = await house.get(path, limit=1000, after=page["next"], **params)
         found += page["data"]
     return found
 
