@@ -70,7 +70,13 @@ _SWITCH = {
     ]
 }
 _CALL = {"id": _STRING, "name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,128}$"}, "input": _OBJECT}
-_RESULT = {"content": {"anyOf": [_STRING, _list(_any_of("TextBlock", "ImageBlock", "DocumentBlock"))]}}
+_MEDIA = ("ImageBlock", "DocumentBlock")
+
+
+def _result(is_error: Schema, *besides_text: str) -> Schema:
+    content = {"anyOf": [_STRING, _list(_any_of("TextBlock", *besides_text))]}
+    return _block("tool_result", {"tool_use_id": _STRING}, {"content": content, "is_error": is_error})
+
 
 COMPONENTS: dict[str, Schema] = {
     "TextBlock": _block("text", {"text": _STRING}, {"citations": _CITATIONS}),
@@ -82,7 +88,7 @@ COMPONENTS: dict[str, Schema] = {
         {"title": _TEXT_OR_NULL, "context": _TEXT_OR_NULL, "citations": _SWITCH},
     ),
     "ToolUseBlock": _block("tool_use", _CALL, {"caller": _form("direct", {})}),
-    "ToolResultBlock": _block("tool_result", {"tool_use_id": _STRING}, {**_RESULT, "is_error": {"type": "boolean"}}),
+    "ToolResultBlock": {"anyOf": [_result({"const": False}, *_MEDIA), _result({"type": "boolean"})]},
     "ThinkingBlock": _block("thinking", {"thinking": _STRING}, {"signature": _STRING}),
     "RedactedThinkingBlock": _block("redacted_thinking", {"data": _STRING}),
     "InputBlock": _any_of("WordsBlock", "ImageBlock", "DocumentBlock"),

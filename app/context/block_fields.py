@@ -53,7 +53,17 @@ def _block(block: Any, place: str, kinds: Collection[str]) -> Fault | None:
     kind = block.get("type")
     if not isinstance(kind, str) or kind not in kinds:
         return Fault(f"{place}.type", f"must be one of {', '.join(sorted(kinds))}")
-    return _fields(block, place, SHAPES[kind], f"a {kind} block")
+    found = _fields(block, place, SHAPES[kind], f"a {kind} block")
+    if found is None and kind == "tool_result" and block.get("is_error"):
+        return error_fault(block.get("content", ""), f"{place}.content")
+    return found
+
+
+def error_fault(content: str | Sequence[Any], place: str) -> Fault | None:
+    """Of an error result's content, whose fields are right: the provider takes nothing but text there."""
+    blocks = () if isinstance(content, str) else content
+    media = next((index for index, block in enumerate(blocks) if block["type"] != "text"), None)
+    return None if media is None else Fault(f"{place}.{media}.type", "must be text, since is_error is true")
 
 
 def _fields(value: Mapping[str, Any], place: str, shape: Shape, name: str) -> Fault | None:

@@ -7,6 +7,7 @@ from app.conversation.messages import Block, Content, Role, is_blank, tool_uses
 
 THINKING = frozenset({"thinking", "redacted_thinking"})
 MEDIA = frozenset({"image", "document"})
+NO_WORDS = "(failed without a message)"
 
 
 def problem(role: Role, block: Block) -> str | None:
@@ -65,6 +66,21 @@ def _without_blank_parts(block: Block) -> Block:
     if not any(map(is_blank, _parts(block))):
         return block
     return {**block, "content": [part for part in _parts(block) if not is_blank(part)] or ""}
+
+
+def spoken(content: Content) -> Content:
+    """Content in which every error result says something, since the provider refuses an empty one; the same object when
+    they do."""
+    if not any(map(_is_mute, content)):
+        return content
+    return tuple({**block, "content": NO_WORDS} if _is_mute(block) else block for block in content)
+
+
+def _is_mute(block: Block) -> bool:
+    if block.get("type") != "tool_result" or not block.get("is_error"):
+        return False
+    words = block.get("content")
+    return not (words.strip() if isinstance(words, str) else words)
 
 
 def media_count(content: Sequence[Block]) -> int:

@@ -2,7 +2,7 @@
 
 1. `visible`: rows the agent sees.
 2. `tidied`: blocks the provider refuses anywhere go first, since what is left decides all that follows. A user row left
-   with nothing gets a placeholder, so that it keeps its place between two answers.
+   with nothing gets a placeholder, so that it keeps its place between two answers; so does an error without words.
 3. `joined`: rows are one per event, messages alternate. Neighbours join before hollow messages are looked for, since
    the thinking of a paused turn belongs to the row that continues it.
 4. `solid`: an assistant message of thinking alone (or nothing) goes; its neighbours are users', so `joined` runs again.
@@ -17,7 +17,7 @@ from itertools import chain, count, groupby, pairwise
 from operator import attrgetter
 
 from app.context.batches import match, settle
-from app.context.blocks import calls_last, is_hollow, tidy
+from app.context.blocks import calls_last, is_hollow, spoken, tidy
 from app.context.mint import mint_messages
 from app.context.rules import call_ids_legal, roles_alternate
 from app.conversation.messages import Block, Content, Message, StoredMessage, text_block, tool_uses
@@ -56,7 +56,7 @@ def visible(rows: Iterable[StoredMessage]) -> list[Message]:
 
 
 def tidied(messages: Iterable[Message]) -> list[Message]:
-    return [_with(message, tidy(message.role, message.content) or _nothing(message)) for message in messages]
+    return [_with(message, spoken(tidy(message.role, message.content)) or _nothing(message)) for message in messages]
 
 
 def _nothing(message: Message) -> Content:

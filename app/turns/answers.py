@@ -8,7 +8,7 @@ from typing import Any
 
 from app.agent.results import completed_event, done, failed, started_event
 from app.agent.waiting import waiting_event
-from app.context.block_fields import USER_KINDS, first_fault
+from app.context.block_fields import USER_KINDS, error_fault, first_fault
 from app.context.blocks import without_breakpoints
 from app.conversation.clean import clean_json
 from app.conversation.events import NewEvent
@@ -53,7 +53,10 @@ def read_results(results: Sequence[Mapping[str, Any]]) -> list[Given]:
 def _given(field: str, item: Mapping[str, Any]) -> Given:
     content: str | list[Block] = clean_json(item["content"])
     if not isinstance(content, str):
-        if fault := first_fault(content, f"{field}.content", USER_KINDS):
+        fault = first_fault(content, f"{field}.content", USER_KINDS)
+        if fault is None and item["is_error"]:
+            fault = error_fault(content, f"{field}.content")
+        if fault is not None:
             raise _invalid(fault.place, fault.rule)
         content = list(without_breakpoints(tuple(content)))
     if len(json.dumps(content, ensure_ascii=False).encode()) > MAX_RESULT_BYTES:

@@ -104,11 +104,15 @@ def result(value: Mapping[str, Any], where: str) -> None:
     content = value.get("content", "")
     if not isinstance(content, str | list):
         raise Refused(f"{where}.content: Input should be a valid string or list")
+    if value.get("is_error") and not content:
+        raise Refused(f"{where}: content cannot be empty if `is_error` is true")
     for index, nested in enumerate(content if isinstance(content, list) else ()):
         place = f"{where}.content.{index}"
         if not isinstance(nested, dict) or nested.get("type") not in NESTED:
             raise Refused(f"{place}: Input tag does not match any of the expected tags: {', '.join(NESTED)}")
         block(nested, place, "user")
+        if value.get("is_error") and nested["type"] != "text":
+            raise Refused(f"{where}: all content must be type `text` if `is_error` is true")
 
 
 def top(body: Any, counting: bool) -> None:

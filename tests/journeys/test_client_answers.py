@@ -12,6 +12,7 @@ from tests.journeys.sse import TERMINAL
 from tests.journeys.tools import Answering
 
 CODE = "code"
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 
 
 async def test_a_run_waits_for_its_client_and_goes_on_with_the_answer(house: House, double: Double):
@@ -68,6 +69,7 @@ async def test_a_mixed_batch_waits_once_its_server_calls_are_done_and_is_answere
         ([result("t1"), result("t1", "Red.")], 422, "results.1.tool_use_id"),
         ([result("t1"), result("t3", [{"type": "video"}])], 422, "results.1.content.0.type"),
         ([result("t1"), result("t3", "x" * 8_388_608)], 422, "results.1.content"),
+        ([result("t1"), result("t3", [PICTURE], is_error=True)], 422, "results.1.content.0.type"),
         ([], 422, "results"),
         ([result("t1"), result("t0")], 409, "call_answered"),
     ],
@@ -85,6 +87,19 @@ async def test_a_post_with_one_bad_result_stores_none_of_it(
     assert answer.status_code == status
     assert told == (problem["code"] if status == 409 else problem["errors"][0]["field"])
     assert "t1" in {call["tool_use_id"] for call in (await house.get(path))["waiting_for"]}
+
+
+@pytest.mark.parametrize("nothing", ["", [], [{"type": "text", "text": " "}]])
+async def test_a_failure_without_words_is_stored_as_it_is_and_the_model_gets_some(
+    house: House, double: Double, nothing: str | list
+):
+    script(double, question("t1"))
+    session = await house.open(tools=[ASK])
+    path, _ = await to_its_wait(house, session)
+    await give(house, path, result("t1", nothing, is_error=True))
+    assert (await ended(house, path))["status"] == "completed"
+    assert (await house.messages(session))[2]["content"][0]["content"] == nothing
+    assert not double.refused
 
 
 async def test_the_same_results_again_change_nothing_with_and_without_a_key(house: House, double: Double):

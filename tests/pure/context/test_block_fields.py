@@ -95,6 +95,7 @@ ILLEGAL = [
     ({**CALL, "input": "{}"}, ".input", "an object"),
     ({**CALL, "caller": {"type": "code_execution"}}, ".caller", "direct"),
     ({**RESULT, "is_error": 1}, ".is_error", "true or false"),
+    ({**RESULT, "content": [image(PNG)], "is_error": True}, ".content.0.type", "must be text, since is_error is true"),
     ({**RESULT, "is_error": None}, ".is_error", "true or false"),
     ({**RESULT, "content": None}, ".content", "a string or a list of blocks"),
     ({**RESULT, "content": [CALL]}, ".content.0.type", "one of document, image, text"),

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.context.batches import INTERRUPTED
+from app.context.blocks import NO_WORDS
 from app.context.rules import is_legal_id, violation
 from app.context.view import BEGINNING, EMPTY, render_view, stray_results
 from app.conversation.messages import Content, Message, StoredMessage, is_blank, text_block, tool_results, tool_uses
@@ -109,6 +110,12 @@ def test_odd_rows_become_the_nearest_legal_message(stored: list[Message], view: 
 def test_a_result_of_blank_parts_alone_is_an_empty_result():
     rows = rows_of([user("a"), assistant(call_block("t1")), user(answer("t1", [text_block(" ")]))])
     assert render_view(rows)[2] == user(answer("t1", ""))
+
+
+@pytest.mark.parametrize("nothing", ["", " ", [], [text_block("")]])
+def test_an_error_without_words_gets_some(nothing: str | list):
+    rows = rows_of([user("a"), assistant(call_block("t1")), user(answer("t1", nothing, True))])
+    assert render_view(rows)[2] == user(answer("t1", NO_WORDS, True))
 
 
 def test_rows_hidden_from_the_agent_are_not_in_the_view():

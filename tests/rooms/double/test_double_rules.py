@@ -205,6 +205,16 @@ RULES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
         "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
         ask(user("a"), assistant(use(input={"a": 1})), user(result())),
     ),
+    "media_in_an_error": (
+        ask(user("a"), assistant(use()), user(result(content=[image()], is_error=True))),
+        "messages.2.content.0.tool_result: all content must be type `text`",
+        ask(user("a"), assistant(use()), user(result(content=[image()], is_error=False))),
+    ),
+    "empty_error": (
+        ask(user("a"), assistant(use()), user(result(content="", is_error=True))),
+        "messages.2.content.0.tool_result: content cannot be empty",
+        ask(user("a"), assistant(use()), user(result(content=""))),
+    ),
     "missing_field": (
         ask(user("a"), assistant({"type": "tool_use", "id": "t1", "input": {}}), user(result())),
         "messages.1.content.0.tool_use.name: Field required",
