@@ -46,11 +46,11 @@ async def answer(
     [session] = await connection.fetch(_SESSION, session_id)
     calls = [call_of(row) for row in await connection.fetch(_CALLS, session_id, run_id, ids)]
     made = plan(Standing(session_of(session), run, calls))
-    if not made.changes:
-        return run, ()
     if made.allowed:
         settings = await connection.fetchval(_SETTINGS, session_id)
         settings["approvals"] = allowing(settings.get("approvals", {}), made.allowed)
         await connection.execute(_SET, session_id, dumps(settings))
+    if not made.changes:
+        return run, ()
     written = await write_answer(connection, session_id, run_id, made)
     return await get_run(connection, session_id, run_id), written.events

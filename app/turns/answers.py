@@ -96,9 +96,8 @@ def _resulted(standing: Standing, given: Given) -> ToolCall | None:
 def with_decisions(deadline: datetime, decisions: Sequence[Decision], standing: Standing) -> Answer:
     """`deadline`: of results that the client is to bring for what is allowed now. Raises as `with_results`."""
     changed = [call for one in decisions if (call := _decided(standing, one, deadline))]
-    ids = {call.tool_use_id for call in changed}
-    kept = {one.tool_use_id for one in decisions if one.for_session and one.allow and one.tool_use_id in ids}
-    allowed = tuple(call.name for call in changed if call.tool_use_id in kept)
+    kept = {one.tool_use_id for one in decisions if one.for_session and one.allow}
+    allowed = tuple(call.name for call in standing.calls if call.tool_use_id in kept)
     return replace(_answer(standing, changed), allowed=allowed)
 
 

@@ -77,6 +77,15 @@ async def test_what_is_allowed_for_the_session_asks_nobody_again(watched: House,
     assert settings["approvals"] == {"default": "always", "tools": {"look": "never"}}
 
 
+async def test_a_call_that_is_allowed_already_can_still_be_allowed_for_the_session(house: House, double: Double):
+    session = await house.open(approvals={"tools": {"write_file": "always"}})
+    script(double, call("t1", "write_file", WRITE), call("t2", "write_file", {**WRITE, "content": "more"}))
+    path, _ = await to_its_wait(house, session)
+    for decision in (allow("t1"), allow("t1", for_session=True)):
+        assert (await decide(house, path, decision)).json()["status"] == "waiting"
+    assert (await house.get(session))["settings"]["approvals"] == {"tools": {"write_file": "never"}}
+
+
 async def test_unsafe_asks_for_what_may_not_be_repeated_alone(house: House, double: Double):
     script(double, call("t1", "list_files", {"path": "/"}), call("t2", "write_file", WRITE), question("t3"))
     session = await house.open(tools=[ASK], approvals={"default": "unsafe"})

@@ -170,11 +170,12 @@ class MemoryRuns:
         made = plan(Standing(room.shown(), run, asked_calls(room, run_id, ids)))
         if key is not None:
             self._state.keep(key.key, key.answer_id)
-        if not made.changes:
-            return run, ()
         settings = room.session.settings
         if made.allowed:
             settings = replace(settings, approvals=allowing(settings.approvals, made.allowed))
+        if not made.changes:
+            room.session = replace(room.session, settings=settings)
+            return run, ()
         step = prepare(self._state, room, Step(changes=made.changes, events=made.events))
         written = apply(room, Lease(session_id, run_id, room.generation, ""), step, self._state.clock.now())
         room.session = replace(room.session, settings=settings)
