@@ -35,6 +35,7 @@ async def watched(build: Build, double: Double, look: Answering) -> House:
     return await build(double=double, tools=[look])
 
 
+@pytest.mark.both_providers
 async def test_an_allowed_call_runs_and_the_turn_goes_on(watched: House, double: Double, look: Answering):
     script(double, call("t1", "look", {"path": "/a"}))
     session = await watched.open(approvals=ALWAYS)
@@ -51,6 +52,7 @@ async def test_an_allowed_call_runs_and_the_turn_goes_on(watched: House, double:
     assert types[types.index("turn.waiting") :][:3] == ["turn.waiting", "tool.started", "tool.completed"]
 
 
+@pytest.mark.both_providers
 async def test_a_denied_call_never_runs_and_the_model_is_told_why(watched: House, double: Double, look: Answering):
     script(double, call("t1", "look", {}), call("t2", "look", {}))
     path, _ = await to_its_wait(watched, await watched.open(approvals=ALWAYS))
@@ -66,6 +68,7 @@ async def test_a_denied_call_never_runs_and_the_model_is_told_why(watched: House
     assert look.requests == []
 
 
+@pytest.mark.both_providers
 async def test_what_is_allowed_for_the_session_asks_nobody_again(watched: House, double: Double, look: Answering):
     double.script(Reply([call("t1", "look", {})]), Reply([call("t2", "look", {})]), say("Done."))
     session = await watched.open(approvals={"default": "always"})
@@ -86,6 +89,7 @@ async def test_a_call_that_is_allowed_already_can_still_be_allowed_for_the_sessi
     assert (await house.get(session))["settings"]["approvals"] == {"tools": {"write_file": "never"}}
 
 
+@pytest.mark.both_providers
 async def test_unsafe_asks_for_what_may_not_be_repeated_alone(house: House, double: Double):
     script(double, call("t1", "list_files", {"path": "/"}), call("t2", "write_file", WRITE), question("t3"))
     session = await house.open(tools=[ASK], approvals={"default": "unsafe"})
@@ -101,6 +105,7 @@ async def test_unsafe_asks_for_what_may_not_be_repeated_alone(house: House, doub
     assert [block.get("is_error", False) for block in results_sent(double)] == [False] * 3
 
 
+@pytest.mark.both_providers
 async def test_a_clients_own_tool_is_handed_over_once_it_is_allowed(house: House, double: Double):
     script(double, question("t1"))
     session = await house.open(tools=[ASK], approvals={"tools": {"ask_person": "always"}})
@@ -113,6 +118,7 @@ async def test_a_clients_own_tool_is_handed_over_once_it_is_allowed(house: House
     assert (await ended(house, path))["text"] == "Thanks."
 
 
+@pytest.mark.both_providers
 async def test_a_call_that_nobody_allows_in_time_is_not_run(build: Build, double: Double, look: Answering):
     house = await build(double=double, tools=[look], approval_timeout_s=0.001, lease_s=1)
     script(double, call("t1", "look", {}))

@@ -9,6 +9,7 @@ from tests.double.steps import Hold, Reply, call, say
 from tests.journeys.house import Build, House
 
 
+@pytest.mark.both_providers
 async def test_a_second_turn_is_refused_with_the_run_that_is_live(house: House, double: Double):
     hold = Hold()
     double.script(say("first", at={0: hold}))
@@ -26,6 +27,7 @@ async def test_a_second_turn_is_refused_with_the_run_that_is_live(house: House, 
     assert len((await house.get(f"{session}/turns"))["data"]) == 1
 
 
+@pytest.mark.both_providers
 async def test_queued_turns_run_in_order_and_their_text_is_stored_when_they_start(house: House, double: Double):
     hold = Hold()
     double.script(say("one", at={0: hold}), say("two"), say("three"))
@@ -47,6 +49,7 @@ async def test_queued_turns_run_in_order_and_their_text_is_stored_when_they_star
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_the_stream_of_a_queued_turn_has_its_own_events_only(house: House, double: Double):
     hold = Hold()
     double.script(say("one", at={2: hold}), say("two"))
@@ -67,6 +70,7 @@ async def test_the_stream_of_a_queued_turn_has_its_own_events_only(house: House,
     assert first.text() == "one"
 
 
+@pytest.mark.both_providers
 async def test_a_queued_turn_that_is_cancelled_never_starts(house: House, double: Double):
     hold = Hold()
     double.script(say("one", at={0: hold}), say("three"))
@@ -86,6 +90,7 @@ async def test_a_queued_turn_that_is_cancelled_never_starts(house: House, double
     assert [event["type"] for event in log] == ["turn.queued", "turn.cancelled"]
 
 
+@pytest.mark.both_providers
 async def test_a_session_with_a_live_run_cannot_be_deleted(house: House, double: Double):
     hold = Hold()
     double.script(say("one", at={0: hold}))
@@ -100,6 +105,7 @@ async def test_a_session_with_a_live_run_cannot_be_deleted(house: House, double:
     assert (await house.http.delete(session)).status_code == 204
 
 
+@pytest.mark.both_providers
 async def test_a_deleted_session_leaves_no_row_and_no_file(build: Build, double: Double, tmp_path):
     house = await build(double=double)
     double.script(Reply([call("t1", "write_file", {"path": "/workspace/a.txt", "content": "x"})]), say("done"))
@@ -122,6 +128,7 @@ async def test_a_deleted_session_leaves_no_row_and_no_file(build: Build, double:
     assert (await house.get(kept))["status"] == "idle"
 
 
+@pytest.mark.both_providers
 async def test_a_session_shows_that_it_runs_and_then_that_it_is_idle(house: House, double: Double):
     hold = Hold()
     double.script(say("one", at={0: hold}))
@@ -136,6 +143,7 @@ async def test_a_session_shows_that_it_runs_and_then_that_it_is_idle(house: Hous
     assert (await house.get(session))["status"] == "idle"
 
 
+@pytest.mark.both_providers
 @pytest.mark.parametrize("queue", [False, True])
 async def test_two_posts_at_once_never_run_at_once(house: House, double: Double, queue: bool):
     double.default = say("answer")

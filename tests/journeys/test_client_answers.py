@@ -15,6 +15,7 @@ CODE = "code"
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 
 
+@pytest.mark.both_providers
 async def test_a_run_waits_for_its_client_and_goes_on_with_the_answer(house: House, double: Double):
     script(double, question("t1"))
     session = await house.open(tools=[ASK])
@@ -41,6 +42,7 @@ async def test_a_run_waits_for_its_client_and_goes_on_with_the_answer(house: Hou
     assert "ask_person" in {tool["name"] for tool in double.of("main")[0].body["tools"]}
 
 
+@pytest.mark.both_providers
 async def test_a_mixed_batch_waits_once_its_server_calls_are_done_and_is_answered_in_call_order(
     build: Build, double: Double
 ):
@@ -61,6 +63,7 @@ async def test_a_mixed_batch_waits_once_its_server_calls_are_done_and_is_answere
     assert not double.refused
 
 
+@pytest.mark.both_providers
 @pytest.mark.parametrize(
     ("results", "status", "told"),
     [
@@ -102,6 +105,7 @@ async def test_a_failure_without_words_is_stored_as_it_is_and_the_model_gets_som
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_the_same_results_again_change_nothing_with_and_without_a_key(house: House, double: Double):
     script(double, question("t1"), question("t2"))
     session = await house.open(tools=[ASK])
@@ -118,6 +122,7 @@ async def test_the_same_results_again_change_nothing_with_and_without_a_key(hous
     assert len(completed) == 2
 
 
+@pytest.mark.both_providers
 async def test_of_many_last_answers_at_once_one_goes_on_with_the_run(house: House, double: Double):
     script(double, question("t1"), question("t2"))
     session = await house.open(tools=[ASK])
@@ -128,6 +133,7 @@ async def test_of_many_last_answers_at_once_one_goes_on_with_the_run(house: Hous
     assert len(double.of("main")) == 2
 
 
+@pytest.mark.both_providers
 async def test_a_call_that_nobody_answers_in_time_gets_an_error_result(build: Build, double: Double):
     house = await build(double=double, client_tool_timeout_s=0.001, lease_s=1)
     script(double, question("t1"), question("t2"))
@@ -139,6 +145,7 @@ async def test_a_call_that_nobody_answers_in_time_gets_an_error_result(build: Bu
     assert (await give(house, path, result("t1"))).json()[CODE] == "call_answered"
 
 
+@pytest.mark.both_providers
 async def test_a_waiting_run_that_is_cancelled_answers_its_calls_and_ends_once(house: House, double: Double):
     script(double, question("t1"), then="Then not.")
     session = await house.open(tools=[ASK])
@@ -153,6 +160,7 @@ async def test_a_waiting_run_that_is_cancelled_answers_its_calls_and_ends_once(h
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_a_waiting_session_takes_no_second_turn_but_queues_it_behind(house: House, double: Double):
     script(double, question("t1"))
     double.script(say("Second."))
@@ -171,6 +179,7 @@ async def test_a_waiting_session_takes_no_second_turn_but_queues_it_behind(house
     assert (await house.get(path))["text"] == "Thanks."
 
 
+@pytest.mark.both_providers
 async def test_tools_in_any_order_and_two_hundred_of_them_are_sent_with_the_same_bytes(house: House, double: Double):
     tools = [{**ASK, "name": f"ask_{number:03}"} for number in range(200)]
     double.script(say("a"), say("b"))
@@ -182,6 +191,7 @@ async def test_tools_in_any_order_and_two_hundred_of_them_are_sent_with_the_same
     assert len(one) > 200
 
 
+@pytest.mark.both_providers
 async def test_tools_that_never_fit_are_told_before_anything_is_stored(house: House):
     tools = [{**ASK, "name": f"ask_{number}", "description": "words " * 1500} for number in range(200)]
     session = await house.open(tools=tools, context={"max_input_tokens": 32_768})
@@ -190,6 +200,7 @@ async def test_tools_that_never_fit_are_told_before_anything_is_stored(house: Ho
     assert (await house.get(f"{session}/context"))["breakdown"]["tools"] > 100_000
 
 
+@pytest.mark.both_providers
 async def test_a_repeated_post_of_a_run_that_has_waited_gets_its_whole_stream(house: House, double: Double):
     double.script(Reply([question("t1")]), say("Thanks."))
     session = await house.open(tools=[ASK])

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.double.control import Double
 from tests.double.steps import Hold, Reply, call, say
 from tests.journeys.house import Build, House
@@ -27,6 +29,7 @@ def apart(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name not in ("id", "run_id")} for row in rows]
 
 
+@pytest.mark.both_providers
 async def test_a_fork_has_the_rows_settings_and_files_and_the_source_stays(house: House, double: Double):
     session = await house.open(metadata={"a": [1, 2.50]}, system="Be brief.", context={"compaction": False})
     double.script(
@@ -51,6 +54,7 @@ async def test_a_fork_has_the_rows_settings_and_files_and_the_source_stays(house
     assert await house.events(made) == []
 
 
+@pytest.mark.both_providers
 async def test_both_go_on_apart(house: House, double: Double):
     session = await house.open()
     double.script(say("one"), say("two"), say("three"))
@@ -65,6 +69,7 @@ async def test_both_go_on_apart(house: House, double: Double):
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_it_ends_with_the_last_closed_batch_at_or_below_the_seq(house: House, double: Double):
     session = await house.open()
     double.script(
@@ -79,6 +84,7 @@ async def test_it_ends_with_the_last_closed_batch_at_or_below_the_seq(house: Hou
         assert (await house.http.post(f"{session}/fork", json=wrong)).status_code == 422
 
 
+@pytest.mark.both_providers
 async def test_a_running_session_is_forked_without_its_open_batch(house: House, double: Double):
     session = await house.open()
     hold = Hold()
@@ -106,6 +112,7 @@ async def compacted(house: House, double: Double, times: int = 1) -> str:
     return session
 
 
+@pytest.mark.both_providers
 async def test_records_go_along_and_name_the_forks_own_file(house: House, double: Double):
     session = await compacted(house, double)
     source_file = await offload_file(house, session)
@@ -126,6 +133,7 @@ async def test_records_go_along_and_name_the_forks_own_file(house: House, double
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_the_forks_file_is_gone_on_with(house: House, double: Double):
     session = await compacted(house, double)
     made = await fork(house, session)
@@ -140,6 +148,7 @@ async def test_the_forks_file_is_gone_on_with(house: House, double: Double):
     assert told == [str(seq) for seq in range(1, record["kept_from_seq"])]
 
 
+@pytest.mark.both_providers
 async def test_a_fork_before_a_compaction_has_the_one_that_came_earlier(house: House, double: Double):
     session = await compacted(house, double, times=2)
     newest = (await house.get(f"{session}/context/records"))["data"][0]
@@ -155,6 +164,7 @@ async def test_a_fork_before_a_compaction_has_the_one_that_came_earlier(house: H
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_a_key_makes_one_fork_and_a_full_tenant_none(build: Build, double: Double):
     house = await build(double=double, max_sessions_per_tenant=2)
     session = await house.open()

@@ -45,6 +45,7 @@ async def answers(house: House, double: Double, session: str, *calls) -> list:
     return results(await house.messages(session))[-len(calls) :]
 
 
+@pytest.mark.both_providers
 async def test_a_session_calls_the_tools_of_the_server_it_names(house: House, double: Double, things: Served):
     session = await house.open(**named(things))
     [summed, failed, wrong, pictured] = await answers(
@@ -64,6 +65,7 @@ async def test_a_session_calls_the_tools_of_the_server_it_names(house: House, do
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_headers_are_sent_and_never_seen_again(
     house: House, double: Double, things: Served, caplog: pytest.LogCaptureFixture
 ):
@@ -82,6 +84,7 @@ async def test_headers_are_sent_and_never_seen_again(
     assert "canary" not in str(everything)
 
 
+@pytest.mark.both_providers
 async def test_a_huge_answer_is_put_away_like_any_other(house: House, double: Double, things: Served):
     session = await house.open(**named(things), context={"context_window_tokens": 32_000})
     [whole] = await answers(house, double, session, ("mcp__things__huge", {"characters": 400_000}))
@@ -92,6 +95,7 @@ async def test_a_huge_answer_is_put_away_like_any_other(house: House, double: Do
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_only_allowed_tools_are_offered(house: House, double: Double, things: Served):
     session = await house.open(**named(things, allowed_tools=["add"]))
     [refused] = await answers(house, double, session, ("mcp__things__broken", {}))
@@ -99,6 +103,7 @@ async def test_only_allowed_tools_are_offered(house: House, double: Double, thin
     assert "There is no tool of this name" in refused["content"]
 
 
+@pytest.mark.both_providers
 async def test_a_new_list_waits_for_an_epoch_and_a_lost_tool_answers_with_an_error(
     house: House, double: Double, things: Served
 ):
@@ -119,6 +124,7 @@ async def test_a_new_list_waits_for_an_epoch_and_a_lost_tool_answers_with_an_err
     assert ("mcp__things__later" in offered(double.of("main")[-1])) == (epochs > 0)
 
 
+@pytest.mark.both_providers
 @pytest.mark.parametrize(
     ("url", "rule"),
     [

@@ -52,6 +52,7 @@ async def test_what_one_session_remembers_the_next_one_of_its_agent_is_told(reme
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_a_note_of_this_turn_leaves_the_prefix_and_comes_after_the_results(remembering: Open, double: Double):
     house = await remembering()
     session = await house.open(system="Be exact.")
@@ -67,6 +68,7 @@ async def test_a_note_of_this_turn_leaves_the_prefix_and_comes_after_the_results
     assert not double.refused
 
 
+@pytest.mark.both_providers
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -87,6 +89,7 @@ async def test_a_note_that_is_none_is_refused_with_its_limit(remembering: Open, 
     assert (await house.http.get(f"{session}/files{FILE}")).status_code == 404
 
 
+@pytest.mark.both_providers
 async def test_closing_notes_what_should_last_and_ends_the_session(remembering: Open, double: Double):
     house = await remembering()
     session = await house.open()
@@ -108,6 +111,7 @@ async def test_closing_notes_what_should_last_and_ends_the_session(remembering: 
     assert (await house.http.delete(session)).status_code == 204
 
 
+@pytest.mark.both_providers
 async def test_a_model_that_fails_does_not_keep_a_session_open(remembering: Open, double: Double):
     house = await remembering()
     session = await house.open()
@@ -118,6 +122,7 @@ async def test_a_model_that_fails_does_not_keep_a_session_open(remembering: Open
     assert (await house.http.get(f"{session}/files{FILE}")).status_code == 404
 
 
+@pytest.mark.both_providers
 async def test_a_busy_session_is_not_closed_and_one_that_closes_takes_no_turn(remembering: Open, double: Double):
     house = await remembering()
     session, hold = await house.open(), Hold()
@@ -140,6 +145,7 @@ async def test_a_busy_session_is_not_closed_and_one_that_closes_takes_no_turn(re
     assert len(double.of("summarize")) == 1
 
 
+@pytest.mark.both_providers
 async def test_a_close_that_was_cut_off_is_finished_by_the_next_one(remembering: Open, double: Double):
     house = await remembering()
     session = await house.open()
@@ -152,6 +158,7 @@ async def test_a_close_that_was_cut_off_is_finished_by_the_next_one(remembering:
     assert "likes tea" in (await house.http.get(f"{session}/files{FILE}")).text
 
 
+@pytest.mark.both_providers
 async def test_the_cap_holds_over_http_and_a_merging_counts_as_memory(remembering: Open, double: Double):
     house = await remembering(memory_max_lines=2)
     session = await house.open()
@@ -166,6 +173,7 @@ async def test_the_cap_holds_over_http_and_a_merging_counts_as_memory(rememberin
     assert [line.partition(": ")[2] for line in lines] == ["both facts", "third"]
 
 
+@pytest.mark.both_providers
 async def test_without_memory_there_is_no_tool_no_file_and_a_close_asks_nobody(house: House, double: Double):
     session = await house.open()
     double.script(Reply([call("t1", "remember", {"text": "x"})]), say("no such tool"))

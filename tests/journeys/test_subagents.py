@@ -52,6 +52,7 @@ def of(log: list[Json], kind: str) -> list[Json]:
     return [event["data"] for event in log if event["type"] == kind]
 
 
+@pytest.mark.both_providers
 async def test_work_is_given_away_and_only_the_report_comes_back(delegating: Open, double: Double):
     house = await delegating()
     session = await house.open(system="Be exact.", metadata={"agent": "x"})
@@ -81,6 +82,7 @@ async def test_work_is_given_away_and_only_the_report_comes_back(delegating: Ope
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_a_subagents_session_is_hidden_readable_and_goes_with_its_parent(delegating: Open, double: Double):
     house = await delegating()
     session = await house.open()
@@ -97,6 +99,7 @@ async def test_a_subagents_session_is_hidden_readable_and_goes_with_its_parent(d
     assert (await house.http.get(child)).status_code == 404
 
 
+@pytest.mark.both_providers
 async def test_cancel_reaches_the_subagents(delegating: Open, double: Double):
     house = await delegating()
     session, hold = await house.open(), Hold()
@@ -114,6 +117,7 @@ async def test_cancel_reaches_the_subagents(delegating: Open, double: Double):
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_one_that_fails_is_an_error_result(delegating: Open, double: Double):
     house = await delegating()
     session = await house.open()
@@ -124,6 +128,7 @@ async def test_one_that_fails_is_an_error_result(delegating: Open, double: Doubl
     assert row["content"][0]["is_error"]
 
 
+@pytest.mark.both_providers
 async def test_depth_and_number_are_bounded(delegating: Open, double: Double):
     house = await delegating(max_subagents_per_turn=2)
     session = await house.open()
@@ -144,6 +149,7 @@ async def test_depth_and_number_are_bounded(delegating: Open, double: Double):
     )
 
 
+@pytest.mark.both_providers
 @pytest.mark.parametrize(("prompt", "words"), [(" ", "blank"), ("x" * 50_001, "at most 50000"), ("", "prompt")])
 async def test_a_prompt_that_is_none_is_refused(delegating: Open, double: Double, prompt: str, words: str):
     house = await delegating()
@@ -155,6 +161,7 @@ async def test_a_prompt_that_is_none_is_refused(delegating: Open, double: Double
     assert words in result["content"]
 
 
+@pytest.mark.both_providers
 async def test_a_run_that_is_taken_over_goes_on_with_its_subagent(build: Build, double: Double):
     """The first server is told to stop while the subagent works; the second one takes both up."""
     hold = Hold()
@@ -178,6 +185,7 @@ async def test_a_run_that_is_taken_over_goes_on_with_its_subagent(build: Build, 
     assert not double.refused
 
 
+@pytest.mark.both_providers
 async def test_without_the_setting_there_is_no_such_tool(house: House, double: Double):
     session = await house.open()
     double.script(say("hi"))
@@ -185,6 +193,7 @@ async def test_without_the_setting_there_is_no_such_tool(house: House, double: D
     assert "task" not in [tool["name"] for tool in double.of("main")[0].body["tools"]]
 
 
+@pytest.mark.both_providers
 async def test_what_a_person_must_allow_is_refused_to_a_subagent_which_can_ask_nobody(delegating: Open, double: Double):
     house = await delegating()
     session = await house.open(approvals={"default": "unsafe"})
@@ -201,6 +210,7 @@ async def test_what_a_person_must_allow_is_refused_to_a_subagent_which_can_ask_n
     assert "/workspace/a.txt" not in {file["path"] for file in (await house.get(f"{session}/files"))["data"]}
 
 
+@pytest.mark.both_providers
 async def test_one_that_does_not_end_in_time_is_told_of_and_what_it_spent_counts(
     delegating: Open, double: Double, monkeypatch: pytest.MonkeyPatch
 ):
@@ -220,6 +230,7 @@ async def test_one_that_does_not_end_in_time_is_told_of_and_what_it_spent_counts
     assert [told["status"] for told in of(await house.events(session), "subagent.ended")] == ["cancelled"]
 
 
+@pytest.mark.both_providers
 async def test_a_draining_server_lets_a_run_at_work_begin_and_end_its_subagents(delegating: Open, double: Double):
     house = await delegating()
     session, hold = await house.open(), Hold()
@@ -236,6 +247,7 @@ async def test_a_draining_server_lets_a_run_at_work_begin_and_end_its_subagents(
     assert (await house.get(f"{session}/turns/{run['id']}"))["text"] == "the report"
 
 
+@pytest.mark.both_providers
 async def test_one_whose_caller_ended_with_its_server_is_cancelled_by_the_next(delegating: Open, double: Double):
     house = await delegating(lease_s=1)
     session = await house.open()
