@@ -69,18 +69,29 @@ def _without_blank_parts(block: Block) -> Block:
 
 
 def spoken(content: Content) -> Content:
-    """Content in which every error result says something, since the provider refuses an empty one; the same object when
-    they do."""
-    if not any(map(_is_mute, content)):
+    """Content in which every error result has text and nothing else, since the provider refuses what is empty or holds
+    media there; the same object when they have."""
+    if not any(map(_is_unfit, content)):
         return content
-    return tuple({**block, "content": NO_WORDS} if _is_mute(block) else block for block in content)
+    return tuple(_in_words(block) if _is_unfit(block) else block for block in content)
 
 
-def _is_mute(block: Block) -> bool:
+def _is_unfit(block: Block) -> bool:
     if block.get("type") != "tool_result" or not block.get("is_error"):
         return False
     words = block.get("content")
-    return not (words.strip() if isinstance(words, str) else words)
+    if isinstance(words, str):
+        return not words.strip()
+    return not words or any(part.get("type") != "text" for part in words)
+
+
+def _in_words(result: Block) -> Block:
+    """Other parts are named by their kind; they stay in the file of the result."""
+    parts = [
+        part if part.get("type") == "text" else {"type": "text", "text": f"[{part.get('type')}]"}
+        for part in _parts(result)
+    ]
+    return {**result, "content": parts or NO_WORDS}
 
 
 def media_count(content: Sequence[Block]) -> int:

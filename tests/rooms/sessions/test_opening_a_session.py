@@ -106,7 +106,7 @@ async def test_an_imported_transcript_is_read_back_equal(sessions):
     messages = [
         user(text_block("look"), image),
         assistant({"type": "thinking", "thinking": "hm", "signature": "none"}, call("t1"), call("t2")),
-        user(result_block("t2", [text_block("b"), image], True), result_block("t1", "", False)),
+        user(result_block("t2", [text_block("b"), image], False), result_block("t1", "no", True)),
         assistant(text_block("done"), {"type": "redacted_thinking", "data": "x"}),
         {"role": "user", "content": "thanks"},
         assistant(text_block("bye")),
