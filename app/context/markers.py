@@ -7,6 +7,7 @@ not run.
 from hashlib import blake2b
 
 from app.context.wording import WORDINGS
+from app.conversation.media import base64_bytes
 from app.conversation.messages import Block
 
 _KIND_CHARS = 64  # longer than any media type; the field may come from an import
@@ -67,7 +68,7 @@ def _described(source: object) -> str:
     """Kind and size, never content or address: an address may be a whole picture."""
     match source:
         case {"type": "base64", "data": str(data)}:
-            return f"{_kind(source)}, {len(data) * 3 // 4 - data[-2:].count('=')} bytes"
+            return f"{_kind(source)}, {base64_bytes(data)} bytes"
         case {"type": "text", "data": str(text)}:
             return f"{_kind(source)}, {len(text)} characters"
     return _kind(source)

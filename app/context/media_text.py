@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from app.conversation.media import base64_bytes
 from app.conversation.messages import Block
 
 _DATA, _BASE64 = "data:", ";base64,"
@@ -39,7 +40,7 @@ def _source_text(kind: str, source: dict[str, Any]) -> str:
         case {"type": "content", "content": content}:
             return result_text(content)
         case {"type": "base64", "data": str(data)}:
-            return f"[{kind}: {source.get('media_type')}, {len(data) * 3 // 4 - data[-2:].count('=')} bytes]"
+            return f"[{kind}: {source.get('media_type')}, {base64_bytes(data)} bytes]"
         case {"type": "url", "url": str(url)}:
             return f"[{kind}: {without_data_urls(url)}]"
     return f"[{kind}: {source['type']}]"

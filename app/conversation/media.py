@@ -11,3 +11,8 @@ MEDIA_TYPES: Mapping[str, str] = {
     "pdf": "application/pdf",
 }
 ENDINGS: Mapping[str, str] = {media_type: ending for ending, media_type in MEDIA_TYPES.items()}
+
+
+def base64_bytes(data: str) -> int:
+    """How many bytes the base64 text stands for."""
+    return len(data) * 3 // 4 - data[-2:].count("=")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from app.context.blocks import result_text
-from app.conversation.media import ENDINGS, MEDIA_TYPES
+from app.conversation.media import ENDINGS, MEDIA_TYPES, base64_bytes
 from app.conversation.messages import Block, result_block
 
 
@@ -30,7 +30,7 @@ def part_text(block: Block, stem: str) -> str:
         case {"type": "document", "source": {"type": "text", "data": str(text)}}:
             return text
         case {"type": kind, "source": {"type": "base64", "media_type": str(media_type), "data": str(data)}}:
-            size = len(data) * 3 // 4 - data[-2:].count("=")
+            size = base64_bytes(data)
             ending = ENDINGS.get(media_type)
             place = f"; read_file {stem}.{ending} shows it" if ending else ""
             return f"[{kind}: {media_type}, {size} bytes{place}]"

@@ -151,7 +151,7 @@ class Sessions:
         """Every file with the records that put its content away; sorted by path."""
         await self.store.get(tenant, session_id)
         ledger, rows = await self._ledger(session_id)
-        away = put_away(ledger, rows, session_id)
+        away = await asyncio.to_thread(put_away, ledger, rows, session_id)
         found = {info.path: info for info in await self.files.list(session_id, "/")}
         unlisted = {path: FileInfo(path, None, None) for path in away.keys() - found.keys()}
         return [(info, away.get(path, ())) for path, info in sorted({**unlisted, **found}.items())]
