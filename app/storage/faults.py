@@ -7,7 +7,7 @@ import asyncpg
 
 from app.errors import Conflict, InvalidRequest, SchemaBehind, StoreUnavailable
 
-# Sockets, timeouts, no connection free; then the SQLSTATE classes 08, 28, 3D, 53 and 57: refused, shut down, full.
+# Sockets, timeouts, no connection free; then the SQLSTATE classes 08, 28, 3D, 53, 57, 58: refused, shut down, full.
 _UNAVAILABLE = (
     OSError,
     TimeoutError,
@@ -20,6 +20,8 @@ _UNAVAILABLE = (
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
     asyncpg.PostgresSystemError,
+    # Undone by the database, a deadlock say: what was asked may be asked again.
+    asyncpg.TransactionRollbackError,
 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from datetime import timedelta
 
 from app.storage.engine import Pool
-from app.storage.sessions import BELOW
+from app.storage.sessions import lock_below
 
 SESSIONS = 100  # looked at in one statement
 ROWS = 5000  # deleted in one statement
@@ -96,7 +96,7 @@ class PostgresPrune:
         """With the sessions of its subagents."""
         async with self._pool.transaction() as connection:
             await connection.execute(_LOCK_HEAD, session_id)
-            below = [row["id"] for row in await connection.fetch(BELOW, session_id)]
+            below = await lock_below(connection, session_id)
             gone = _count(await connection.execute(_DELETE_UNUSED, session_id, age)) > 0
             return [session_id, *below] if gone else []
 

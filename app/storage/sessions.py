@@ -62,8 +62,10 @@ _LOCK_HEAD = """
     select from session_heads h join sessions s on s.id = h.session_id where s.id = $1 and s.tenant = $2 for update of h
 """
 _DELETE = "delete from sessions where id = $1"
+# The cascade takes a session before its head; the close of a subagent's run takes the head first: they would deadlock.
+_LOCK_BELOW = "select from session_heads where session_id = any($1::text[]) order by session_id for update"
 # Sessions of subagents, however deep: they go with the one above.
-BELOW = """
+_BELOW = """
     with recursive below as (
         select id from sessions where parent_session_id = $1
         union select s.id from sessions s join below on s.parent_session_id = below.id
@@ -159,9 +161,16 @@ class PostgresSessions:
     async def delete(self, tenant: str, session_id: str) -> Sequence[str]:
         async with self._pool.transaction() as connection:
             await _lock_idle(connection, tenant, session_id)
-            below = [row["id"] for row in await connection.fetch(BELOW, session_id)]
+            below = await lock_below(connection, session_id)
             await connection.execute(_DELETE, session_id)
             return [session_id, *below]
+
+
+async def lock_below(connection: asyncpg.Connection, session_id: str) -> list[str]:
+    """The sessions of its subagents, which nobody else writes until the end of the transaction."""
+    below = [row["id"] for row in await connection.fetch(_BELOW, session_id)]
+    await connection.execute(_LOCK_BELOW, below)
+    return below
 
 
 async def _lock_idle(connection: asyncpg.Connection, tenant: str, session_id: str) -> None:

@@ -1,6 +1,7 @@
 """What the database promises under races, cancellations and lost connections."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -11,6 +12,7 @@ from app.ports import Renewal
 from app.storage import migrate
 from app.storage.engine import Pool
 from tests.rooms.storage.stores import asks, ends, says
+from tests.rooms.storage.test_store_subagents import below
 
 LOCK_HEAD = "select from session_heads where session_id = $1 for update"
 WAITING = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
@@ -88,6 +90,47 @@ async def test_a_cancelled_writer_leaves_nothing_behind(postgres, pool):
     assert [type(result) for result in results] == [asyncio.CancelledError] * 2
     written = await postgres.runs.write(lease, says("next"))
     assert (written.message_seqs, written.events[0].seq) == ((2,), 4)
+
+
+@pytest.mark.parametrize("removal", ["asked for", "by age"])
+async def test_a_removal_and_the_close_of_a_subagents_run_do_not_wait_for_each_other(postgres, pool, removal):
+    """Whoever closes a run has its head first, and then its session."""
+    parent = await postgres.open()
+    child, _ = await below(postgres, parent, "run_ended")
+    await postgres.age(parent, 2)
+    async with pool.transaction() as connection:
+        await connection.execute(LOCK_HEAD, child)
+        task = asyncio.create_task(gone(postgres, parent, removal))
+        await until_somebody_waits(pool)
+        await connection.execute("update sessions set updated_at = now() where id = $1", child)
+    assert sorted(await task) == sorted([parent, child])
+
+
+async def gone(postgres, session: str, removal: str) -> list[str]:
+    if removal == "asked for":
+        return list(await postgres.sessions.delete("t", session))
+    return [found async for found in postgres.prune.sessions(timedelta(hours=1), dry_run=False)]
+
+
+async def test_who_loses_a_deadlock_is_told_that_the_store_is_unavailable(postgres, pool):
+    one, two = [await postgres.open() for _ in range(2)]
+    async with pool.transaction() as winner:
+        await winner.execute("set local deadlock_timeout = '1h'")
+        await winner.execute(LOCK_HEAD, one)
+        with pytest.raises(StoreUnavailable):
+            await lose_against(winner, pool, one, two)
+
+
+async def lose_against(winner, pool, its: str, mine: str) -> None:
+    async with pool.transaction() as loser:
+        await loser.execute("set local deadlock_timeout = '10ms'")
+        await loser.execute(LOCK_HEAD, mine)
+        waiting = asyncio.create_task(winner.execute(LOCK_HEAD, mine))
+        try:
+            await until_somebody_waits(pool)
+            await loser.execute(LOCK_HEAD, its)
+        finally:
+            await waiting
 
 
 async def test_a_connection_lost_at_work_is_an_unavailable_store_and_is_replaced(pool):
