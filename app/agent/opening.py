@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from app.agent.book import Book
 from app.agent.turn import Workbench
-from app.context.apply import usable_ledger
 from app.context.batches import before_open
 from app.context.estimate_cache import CachedEstimator
-from app.context.ledger import preamble_key, read_ledger
+from app.context.ledger import preamble_key
 from app.context.measure import drop_anchor
 from app.conversation.messages import StoredMessage
 from app.conversation.model_profile import ModelProfile
@@ -18,6 +17,7 @@ from app.conversation.run import Run
 from app.conversation.session import Session
 from app.conversation.tool_servers import PREFIX
 from app.middleware.chain import Desk
+from app.reading import read_view
 
 log = logging.getLogger(__name__)
 
@@ -27,12 +27,7 @@ async def open_book(bench: Workbench, session: Session, run: Run) -> tuple[Book,
 
     A compaction does not see the calls that a turn waits for: they are not its to answer or to evict.
     """
-    newest, sources = await bench.ledgers.read(run.session_id)
-    ledger, ignored = read_ledger(newest, sources)
-    ledger, rows, unusable = await load_view(bench, run.session_id, ledger)
-    faults = (*ignored, *unusable)
-    if faults:
-        ledger = replace(ledger, memo=drop_anchor(ledger.memo))
+    ledger, rows, faults = await read_view(bench.ledgers, bench.transcript, run.session_id)
     book = Book(_for_model(bench, session, ledger, run.model), run.id, run.state)
     for fault in faults:
         log.error("record ignored: %s", fault, extra={"session": run.session_id})
@@ -50,16 +45,6 @@ def _for_model(bench: Workbench, session: Session, ledger: Ledger, model: str) -
     if preamble_key(model, sent.system[: sent.stable], (*own, *servers)) == sent.key:
         return ledger
     return replace(ledger, memo=replace(drop_anchor(ledger.memo), learned_window=None, declined_at=0))
-
-
-async def load_view(
-    bench: Workbench, session_id: str, ledger: Ledger
-) -> tuple[Ledger, Sequence[StoredMessage], Sequence[str]]:
-    rows = await bench.transcript.view_rows(session_id, ledger.kept_from_seq, ledger.pinned_seqs)
-    usable, ignored = usable_ledger(ledger, rows)
-    if ignored:
-        rows = await bench.transcript.view_rows(session_id, usable.kept_from_seq, usable.pinned_seqs)
-    return usable, rows, ignored
 
 
 def make_desk(bench: Workbench, profile: ModelProfile) -> Desk:

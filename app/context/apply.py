@@ -119,7 +119,7 @@ def usable_ledger(ledger: Ledger, rows: Sequence[StoredMessage]) -> tuple[Ledger
     """The ledger without the records that cannot be rendered; and which these are, each with the reason.
 
     `rows` as for `apply`. Without its newest cut a view begins where the summary before says, or shows the whole
-    history: the caller then loads what the new `kept_from_seq` asks for.
+    history: the caller then loads what the new `kept_from_seq` asks for, and asks again, as these rows cannot tell.
     """
     ignored = [_unknown(shaping) for shaping in ledger.shapings if shaping.shape not in WORDINGS]
     shapings = tuple(shaping for shaping in ledger.shapings if shaping.shape in WORDINGS)
@@ -127,7 +127,7 @@ def usable_ledger(ledger: Ledger, rows: Sequence[StoredMessage]) -> tuple[Ledger
     ignored += filter(None, faults.values())
     folds = tuple(fold for fold in ledger.folds if not faults[fold.id])
     cut, summary = ledger.cut, ledger.summary
-    while cut and (fault := _fault(cut, rows)):
+    if cut and (fault := _fault(cut, rows)):
         ignored.append(fault)
         cut = summary = summary if summary != cut else None
     usable = replace(ledger, shapings=shapings, folds=folds, cut=cut, summary=summary) if ignored else ledger

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from app.context.apply import usable_ledger
 from app.context.archive import Section, archive_path, read_tail
 from app.context.ledger import read_ledger
 from app.context.transplant import closed_to, within
@@ -15,6 +14,7 @@ from app.conversation.session import Idempotency, NewSession, Session
 from app.conversation.virtual_path import Area
 from app.errors import FileMissing
 from app.ports import FileBackend, IdSource, LedgerStore, SessionStore, TranscriptStore
+from app.reading import borne_out
 from app.sessions.planting import Planter, Seed
 
 
@@ -54,8 +54,7 @@ async def ledger_at(ledgers: LedgerStore, transcript: TranscriptStore, session_i
         found = within(ledger, last.seq)
         if (found.cut is None) == (ledger.cut is None):
             break
-    rows = await transcript.view_rows(session_id, found.kept_from_seq, found.pinned_seqs)
-    usable, _ = await asyncio.to_thread(usable_ledger, found, [row for row in rows if row.seq <= last.seq])
+    usable, _, _ = await borne_out(transcript, session_id, found, last.seq)
     return usable
 
 

@@ -5,12 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from app.context.apply import Source, apply, provenance, usable_ledger
+from app.context.apply import Source, apply, provenance
 from app.context.budget import make_budget
 from app.context.cache_points import message_points
 from app.context.gauge import Gauge, gauge
 from app.context.head import render_head
-from app.context.ledger import read_ledger
 from app.context.measure import measure
 from app.context.put_away import put_away
 from app.context.repair import Repair
@@ -21,6 +20,7 @@ from app.conversation.records import Ledger, Preamble, Record
 from app.conversation.request import Breakpoint, ModelRequest, ToolDefinition
 from app.conversation.session import Session
 from app.ports import Estimator, FileBackend, FileInfo, IdSource, LedgerStore, Page, SessionStore, TranscriptStore
+from app.reading import read_view
 from app.sessions.opening import Offer, Opening, open_session
 from app.sessions.profiles import Profiles, check_window, effective_profile
 
@@ -169,12 +169,8 @@ class Sessions:
         return ledger.summary.summary if ledger.summary else "", rows
 
     async def _ledger(self, session_id: str) -> tuple[Ledger, Sequence[StoredMessage]]:
-        ledger, _ = read_ledger(*await self.ledgers.read(session_id))
-        rows = await self.transcript.view_rows(session_id, ledger.kept_from_seq, ledger.pinned_seqs)
-        usable, ignored = usable_ledger(ledger, rows)
-        if ignored:
-            rows = await self.transcript.view_rows(session_id, usable.kept_from_seq, usable.pinned_seqs)
-        return usable, rows
+        ledger, rows, _ = await read_view(self.ledgers, self.transcript, session_id)
+        return ledger, rows
 
     def _estimate(
         self,

@@ -220,8 +220,13 @@ def test_without_its_truncation_a_view_goes_back_to_the_summary_before_it():
     summary = summary_cut(4)
     ledger = Ledger(summary=summary, cut=truncation(9))
     assert usable_ledger(ledger, ROWS)[0] == Ledger(summary=summary, cut=summary)
-    both = usable_ledger(replace(ledger, summary=summary_cut(8)), ROWS)
-    assert both == (Ledger(), ["cut1: row 9 is missing", "sum1: row 8 is missing"])
+
+
+def test_of_a_truncation_and_a_summary_that_are_both_unusable_the_truncation_is_told_first():
+    ledger = Ledger(summary=summary_cut(8), cut=truncation(9))
+    without, ignored = usable_ledger(ledger, ROWS)
+    assert ignored == ["cut1: row 9 is missing"]
+    assert usable_ledger(without, ROWS) == (Ledger(), ["sum1: row 8 is missing"])
 
 
 def test_a_usable_ledger_stays_the_same_object():

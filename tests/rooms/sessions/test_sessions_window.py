@@ -1,5 +1,6 @@
 """What is shown of a session's window, from stored rows and records."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from app.context.ledger import private_state, with_epoch
 from app.conversation.records import Anchor, Cause, Cut, Epoch, Ledger, Memo, Reason, Shaping, Tier
 from app.conversation.run import Closing, NewRun, RunInput, RunStatus, Step
 from app.errors import NotFound
+from app.reading import borne_out
 from app.sessions.opening import Opening
 from app.storage.memory.runs import MemoryRuns
 
@@ -93,6 +95,22 @@ async def test_a_record_that_does_not_parse_is_left_out_and_the_rest_is_shown(se
     assert len(view.messages) == len(TALK)
     assert await sessions.records("acme", session_id) == []
     assert to_json(Epoch("e1", Cause.THRESHOLD, (SUMMARY,)))["records"][0]["kept_from_seq"] == 5
+
+
+async def test_a_truncation_of_another_release_falls_back_to_the_summary_before_it(sessions, state):
+    later = replace(SUMMARY, id="rec_3", summary="", shape=99, kept_from_seq=6, pinned_seqs=(5,))
+    epochs = Epoch("e1", Cause.THRESHOLD, (SUMMARY,)), Epoch("e2", Cause.OVERFLOW, (later,))
+    session_id = await opened(sessions, state, *epochs)
+    assert await sessions.records("acme", session_id) == [SUMMARY]
+    assert [source.seqs for source in (await sessions.view("acme", session_id)).sources] == [(), (1, 5), (6,)]
+    of_a_fork, rows, _ = await borne_out(sessions.transcript, session_id, Ledger(summary=SUMMARY, cut=later), 5)
+    assert (of_a_fork.cut, [row.seq for row in rows]) == (SUMMARY, [1, 5])
+
+
+async def test_what_was_measured_with_a_record_that_is_left_out_does_not_hold(sessions, state):
+    epoch = Epoch("e1", Cause.THRESHOLD, (replace(ELISION, shape=99),))
+    session_id = await opened(sessions, state, epoch, memo=Memo(anchor=Anchor(90_000, 6, 100)))
+    assert (await sessions.context("acme", session_id)).estimated_input_tokens < 1_000
 
 
 async def test_the_estimate_stands_on_the_last_real_count(sessions, state):
