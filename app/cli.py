@@ -22,6 +22,7 @@ from app.sessions.prune import Policy, Pruned
 from app.sessions.prune import prune as run_prune
 from app.storage.engine import Pool, is_ready, readable_address
 from app.storage.prune import PostgresPrune
+from app.system import spare_the_collector
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -65,7 +66,9 @@ def serve() -> int:
         from app.main import serve as serve_app
 
         keep = embedded.revive if embedded else None
-        serve_app(create_app(settings, url, keep_database=keep, instruments=start_instruments(settings)), settings)
+        instruments = start_instruments(settings)
+        app = create_app(settings, url, keep_database=keep, instruments=instruments, when_warm=spare_the_collector)
+        serve_app(app, settings)
     return 0
 
 

@@ -78,12 +78,13 @@ def create_app(
     ping_s: float = PING_S,
     keep_database: Callable[[], None] | None = None,
     instruments: "Instruments | None" = None,
+    when_warm: Callable[[], None] | None = None,
 ) -> FastAPI:
     """The application; its adapters live as long as its lifespan.
 
     `provider` None: the one of the settings. `tools` None: the file tools. `ping_s`: between pings of a silent stream.
     `keep_database`: called every second on the event loop's thread, to start an embedded database again that has ended.
-    `instruments`: what `start_instruments` gave.
+    `instruments`: what `start_instruments` gave. `when_warm`: called once all that is needed is imported.
     """
 
     servers = make_tool_servers(settings)
@@ -107,7 +108,7 @@ def create_app(
                 await own.close()
 
         await services.turns.start(heartbeat_store)
-        tasks = [asyncio.create_task(_warm_up(model))]
+        tasks = [asyncio.create_task(_warm_up(model, when_warm))]
         if keep_database is not None:
             tasks.append(asyncio.create_task(_keep(keep_database)))
         try:
@@ -205,11 +206,13 @@ async def _vitals(turns: Turns, pool: Pool) -> Vitals:
     return Vitals(turns.live_runs, queued, turns.open_streams, pool.in_use, pool.idle)
 
 
-async def _warm_up(provider: Provider) -> None:
+async def _warm_up(provider: Provider, when_warm: Callable[[], None] | None) -> None:
     """A provider's library may take seconds to import: after the port answers, before the first turn."""
     warm_up = getattr(provider, "warm_up", None)
     if warm_up is not None:
         await warm_up()
+    if when_warm is not None:
+        when_warm()
 
 
 async def _keep(keep_database: Callable[[], None]) -> None:
