@@ -115,19 +115,20 @@ def prune(policy: Policy) -> int:
         done = asyncio.run(_prune(settings, url, policy))
     verb = "would be removed" if policy.dry_run else "removed"
     print(f"hango: {done.sessions} unused sessions with their files {verb}")
+    print(f"hango: {done.folders} folders without a session {verb}")
     print(f"hango: {done.events} events of {done.logs} other sessions {verb}")
     print(f"hango: {done.keys} expired idempotency keys {verb}")
     return 0
 
 
 async def _prune(settings: Settings, url: str, policy: Policy) -> Pruned:
-    from app.wiring import make_files
+    from app.wiring import make_stored_files
 
     pool = Pool(url, 1)
     try:
         with readable_address():
             await pool.check()
-        return await run_prune(PostgresPrune(pool), make_files(settings), policy)
+        return await run_prune(PostgresPrune(pool), make_stored_files(settings), policy)
     finally:
         await pool.close()
 

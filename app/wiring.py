@@ -234,9 +234,12 @@ def make_limits(settings: Settings) -> Limits:
     )
 
 
+def make_stored_files(settings: Settings) -> LocalFiles | MemoryFiles:
+    return LocalFiles(settings.data_dir / "files") if settings.files_backend == "local" else MemoryFiles()
+
+
 def make_files(settings: Settings) -> FileBackend:
-    files = LocalFiles(settings.data_dir / "files") if settings.files_backend == "local" else MemoryFiles()
-    return LimitedFiles(files, settings.max_file_bytes, settings.max_workspace_bytes)
+    return LimitedFiles(make_stored_files(settings), settings.max_file_bytes, settings.max_workspace_bytes)
 
 
 async def faults(settings: Settings, database_url: str) -> list[str]:

@@ -5,8 +5,11 @@ import os
 import re
 import secrets
 import shutil
+import stat
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +24,8 @@ from app.ports import FileEnd, FileInfo
 INCOMING = ".incoming"
 LEFTOVER_SECONDS = 3600
 _PLAIN_ID = re.compile("[a-z0-9_-]{1,64}")
+# Of what lies in the root only these are taken for session folders: somebody may have put something else there.
+_SESSION_FOLDER = re.compile(r"(ses|sub)_[a-z0-9_-]{1,60}|sha256\.[0-9a-f]{64}")
 
 Result = TypeVar("Result")
 
@@ -114,6 +119,22 @@ class LocalFiles:
             os.utime(trash, dir_fd=incoming, follow_symlinks=False)  # young, so that no sweep takes it meanwhile
             _remove(incoming, trash)
 
+    def folder_of(self, session_id: str) -> str:
+        return folder_name(session_id)
+
+    async def folders(self, age: timedelta) -> Sequence[str]:
+        return await _in_thread(lambda: self._folders(time.time() - age.total_seconds()))
+
+    def _folders(self, oldest: float) -> Sequence[str]:
+        try:
+            with self._opened([], create=False) as root, os.scandir(root) as entries:
+                return [entry.name for entry in entries if _is_older(root, entry.name, oldest)]
+        except FileMissing:
+            return ()
+
+    async def remove_folder(self, name: str) -> None:
+        await _in_thread(lambda: self._delete(name))
+
     async def check(self) -> None:
         await _in_thread(self._check)
 
@@ -154,6 +175,16 @@ def _target(session_id: str, path: str) -> tuple[Sequence[str], str, Area]:
     if not names:
         raise PathRefused(IS_A_FOLDER)
     return *_place(session_id, (area, *names)), area
+
+
+def _is_older(root: int, name: str, oldest: float) -> bool:
+    """Whether it is a session's folder, made before. False for one that goes meanwhile."""
+    if not _SESSION_FOLDER.fullmatch(name):
+        return False
+    with suppress(FileNotFoundError):
+        info = os.stat(name, dir_fd=root, follow_symlinks=False)
+        return stat.S_ISDIR(info.st_mode) and info.st_mtime < oldest
+    return False
 
 
 def _remove(folder: int, name: str) -> None:

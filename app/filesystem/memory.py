@@ -1,6 +1,7 @@
 """Session files in memory: the twin of the local folder, for tests and for servers that keep nothing."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from app.conversation.virtual_path import Area, canonical, check_size, folder_parts, parse_path
 from app.errors import Conflict, FileMissing, PathRefused
@@ -56,6 +57,16 @@ class MemoryFiles:
 
     async def delete_session(self, session_id: str) -> None:
         self._sessions.pop(session_id, None)
+
+    def folder_of(self, session_id: str) -> str:
+        return session_id
+
+    async def folders(self, age: timedelta) -> Sequence[str]:
+        """None: they end with their process, and have no age."""
+        return ()
+
+    async def remove_folder(self, name: str) -> None:
+        await self.delete_session(name)
 
     async def check(self) -> None:
         """Memory can always be written."""

@@ -38,7 +38,7 @@ class Planter:
     async def plant(self, new: NewSession, seed: Seed, key: Idempotency | None) -> Session:
         """The session, or the one that the key had made. Raises what creating one does, and BodyTooLarge.
 
-        A server that dies meanwhile leaves files that no session has, and nothing else.
+        A server that dies meanwhile leaves files that no session has, until they are pruned, and nothing else.
         """
         try:
             new = replace(new, base=await self._write_files(new.id, seed))

@@ -1,6 +1,6 @@
 """Removal of what is old: batch by batch, each a short transaction that waits for nobody's lock but a session's own."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from datetime import timedelta
 
 from app.storage.engine import Pool
@@ -43,6 +43,7 @@ _IS_UNUSED = """
 _UNUSED = f"select id from sessions where id > $1 and {_IS_UNUSED} order by id limit $3"
 # A turn is accepted and closed under the head's lock: what was decided without it is looked at once more.
 _LOCK_HEAD = "select from session_heads where session_id = $1 for update"
+_IDS = "select id from sessions where id > $1 order by id limit $2"
 _DELETE_UNUSED = f"delete from sessions where id = $1 and {_IS_UNUSED}"
 
 
@@ -91,6 +92,13 @@ class PostgresPrune:
                 for gone in [session_id] if dry_run else await self._delete_unused(session_id, age):
                     yield gone
             full = len(found) == SESSIONS
+
+    async def ids(self) -> AsyncGenerator[Sequence[str], None]:
+        page = [""]
+        while page:
+            async with self._pool.connection() as connection:
+                page = [row["id"] for row in await connection.fetch(_IDS, page[-1], ROWS)]
+            yield page
 
     async def _delete_unused(self, session_id: str, age: timedelta) -> list[str]:
         """With the sessions of its subagents."""

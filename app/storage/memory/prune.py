@@ -1,6 +1,6 @@
 """Removal of what is old, in memory."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import takewhile
@@ -34,6 +34,9 @@ class MemoryPrune:
         for session in [room.session for room in old if room.session.parent_session_id is None]:
             for gone in [session.id] if dry_run else self._state.remove(session.id):
                 yield gone
+
+    async def ids(self) -> AsyncGenerator[Sequence[str], None]:
+        yield list(self._state.rooms)
 
 
 def _is_old(room: Room, before: datetime, event: StoredEvent) -> bool:

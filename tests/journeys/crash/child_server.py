@@ -25,6 +25,7 @@ from app.logs import configure
 from app.ports import Plan, Provider, Taken
 from app.storage import ownership
 from app.storage.runs import PostgresRuns
+from app.storage.sessions import PostgresSessions
 from tests.journeys.crash.gate import ANY, Gate, say
 
 GATE = Gate()
@@ -88,6 +89,21 @@ class HeldRuns(PostgresRuns):
         written = await super().write(lease, step)
         await GATE.passes(lease.session_id, f"{what(step)}:after")
         return written
+
+
+class HeldSessions(PostgresSessions):
+    """`plant:before`: the files of a session that begins with messages are written, its rows are not. `delete:after`:
+    the rows are gone, the files are not."""
+
+    async def create(self, session, messages, *rest):
+        if messages:
+            await GATE.passes(session.id, "plant:before")
+        return await super().create(session, messages, *rest)
+
+    async def delete(self, tenant: str, session_id: str):
+        gone = await super().delete(tenant, session_id)
+        await GATE.passes(session_id, "delete:after")
+        return gone
 
 
 def hold_while_taking() -> None:
@@ -171,6 +187,7 @@ def serve() -> None:
     hold_while_taking()
     hold_half_written()
     main.PostgresRuns = HeldRuns
+    main.PostgresSessions = HeldSessions
     main.make_files = lambda settings: HeldFiles(settings.data_dir / "files")
     tools = [Tracing("send", safe=False), Tracing("look", safe=True), Tracing("note", safe=False)]
     provider = HeldProvider(main.make_provider(settings))

@@ -16,7 +16,8 @@ class Machine:
         self.double = double
         self._trace = folder / "trace"
         self._trace.touch()
-        self._environment = {
+        self.files = folder / "data" / "files"
+        self.environment = {
             "HANGO_DATABASE_URL": database_url,
             "HANGO_DATA_DIR": str(folder / "data"),
             "HANGO_DRAIN_S": "0",
@@ -28,7 +29,7 @@ class Machine:
 
     @asynccontextmanager
     async def server(self, hold: str = "", lease_s: int = 1) -> AsyncIterator[tuple[Process, House]]:
-        environment = {**self._environment, "HOLD": hold, "HANGO_LEASE_S": str(lease_s)}
+        environment = {**self.environment, "HOLD": hold, "HANGO_LEASE_S": str(lease_s)}
         async with process(environment, "tests.journeys.crash.child_server") as running, client(running.url) as http:
             yield running, House(http)
 

@@ -115,6 +115,17 @@ async def test_sessions_that_nobody_used_go_whole_and_live_or_changed_ones_stay(
     assert {s.id for s in (await store.sessions.list("t", None, 10)).data} == {live, changed}
 
 
+async def test_every_session_is_told_with_those_of_subagents(store: Store, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(batches, "ROWS", 2)
+    parent = await store.open()
+    made = {parent, await store.open("other"), await store.open(parent_session_id=parent)}
+    pages = [page async for page in store.prune.ids()]
+    told = [session for page in pages for session in page]
+    assert len(told) == len({*told})
+    assert made <= {*told}
+    assert [page async for page in store.prune.ids()] == pages
+
+
 async def test_many_small_batches_do_the_same(postgres: Store, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(batches, "ROWS", 2)
     monkeypatch.setattr(batches, "SESSIONS", 1)
