@@ -3,7 +3,7 @@
 from app.agent.results import failed
 from app.agent.turn import Turn
 from app.context.markers import holds_sentinel
-from app.context.mint import mint_ids
+from app.context.mint import fit_names, mint_ids
 from app.conversation.messages import Content, tool_uses
 from app.conversation.reply import Reply
 from app.conversation.run import CallState, ToolCall
@@ -36,7 +36,8 @@ def _refusal(position: int, reply: Reply, mark: str) -> str | None:
 
 
 async def minted(turn: Turn, content: Content) -> Content:
-    """Ids that the provider would refuse or the session has used get fresh ones before anything is stored or run."""
+    """Ids that the provider would refuse or the session has used get fresh ones before anything is stored or run; and
+    names that it would refuse in every later request are made legal."""
     ids = [str(use.get("id", "")) for use in tool_uses(content)]
     used = await turn.bench.transcript.used_ids(turn.session.id, ids) if ids else frozenset()
-    return mint_ids(content, used, lambda: turn.bench.ids.new("toolu"))[0]
+    return mint_ids(fit_names(content), used, lambda: turn.bench.ids.new("toolu"))[0]

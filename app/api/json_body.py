@@ -3,19 +3,21 @@
 import asyncio
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from json import scanner
 from typing import Any, TypeVar
 
 from app.conversation.clean import clean_json
+from app.conversation.json_depth import is_deeper
 from app.errors import ExportInvalid, InvalidRequest
 
 T = TypeVar("T")
 
 LINES = "application/x-ndjson"
 MAX_LINES = 200_000
-MAX_DEPTH = 100  # of nested JSON; what walks it is recursive
+MAX_DEPTH = 100  # of nested JSON
+TOO_DEEP = f"The JSON is nested deeper than {MAX_DEPTH} levels."
 # Less takes a few milliseconds at most.
 LARGE_BYTES = 2**18
 # One thread: the work holds the interpreter for all but its pauses, so a second one would only add to their length.
@@ -70,11 +72,12 @@ def parse_json(body: bytes, fair: bool = False) -> Any:
         decoder.scan_once = scanner.py_make_scanner(decoder)  # type: ignore[attr-defined]
     try:
         value = decoder.decode(body.decode())
-        _check_depth(value)
     except RecursionError:
-        raise InvalidRequest(f"The JSON is nested deeper than {MAX_DEPTH} levels.") from None
+        raise InvalidRequest(TOO_DEEP) from None
     except ValueError:
         raise InvalidRequest("The body is not valid JSON in UTF-8.") from None
+    if is_deeper(value, MAX_DEPTH):
+        raise InvalidRequest(TOO_DEEP)
     # Only an escape can bring in a NUL or a lone surrogate.
     return clean_json(value) if b"\\u" in body else value
 
@@ -86,18 +89,3 @@ def _refuse(constant: str) -> Any:
 def _finite(text: str) -> float:
     value = float(text)
     return value if math.isfinite(value) else _refuse(text)
-
-
-def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [item for outer in level for item in _items(outer)]
-        if not level:
-            return
-    raise RecursionError
-
-
-def _items(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()

@@ -1,10 +1,13 @@
-"""Fresh ids for tool calls whose own cannot be used: files and rows are never named by an id from outside."""
+"""Fresh ids for tool calls whose own cannot be used: files and rows are never named by an id from outside. And names
+that can be sent back.
+"""
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 
 from app.context.rules import is_legal_id
 from app.conversation.messages import Block, Content, Message, tool_uses
+from app.conversation.tool_names import fitted
 
 NewId = Callable[[], str]
 
@@ -26,6 +29,14 @@ def mint_ids(content: Content, used: Collection[str], new_id: NewId) -> tuple[Co
                 blocks[position] = {**block, "id": call_id}
             seen.add(call_id)
     return (tuple(blocks) if minted else content), minted
+
+
+def fit_names(content: Content) -> Content:
+    """Content whose calls have legal names; one that had not has a name that no tool has, and so never runs."""
+    return tuple(
+        {**block, "name": fitted(block["name"], block["name"])} if block.get("type") == "tool_use" else block
+        for block in content
+    )
 
 
 def mint_messages(messages: Sequence[Message], new_id: NewId) -> list[Message]:

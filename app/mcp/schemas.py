@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.conversation.json_depth import is_deeper
+
 MAX_BYTES = 32_768
 MAX_DEPTH = 32
 CHOICES = ("anyOf", "oneOf", "allOf")
@@ -19,10 +21,10 @@ def usable(schema: Any) -> dict[str, Any]:
     """The schema, with alternatives at its top merged into one object. Raises Unusable."""
     if not isinstance(schema, Mapping):
         raise Unusable("its schema is no object")
+    if is_deeper(schema, MAX_DEPTH):
+        raise Unusable(f"its schema is nested over {MAX_DEPTH} deep")
     if len(json.dumps(schema)) > MAX_BYTES:
         raise Unusable(f"its schema has over {MAX_BYTES} bytes")
-    if _depth(schema) > MAX_DEPTH:
-        raise Unusable(f"its schema is nested over {MAX_DEPTH} deep")
     found = _merged(schema)
     if found.get("type", "object") != "object":
         raise Unusable("its schema describes no object")
@@ -53,17 +55,3 @@ def _merged(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
-
-
-def _depth(value: Any) -> int:
-    """Level by level, so that no nesting is too deep to be measured."""
-    depth, level = 0, [value]
-    while level and depth <= MAX_DEPTH:
-        depth += 1
-        level = [
-            item
-            for each in level
-            if isinstance(each, Mapping | list)
-            for item in (each.values() if isinstance(each, Mapping) else each)
-        ]
-    return depth

@@ -39,6 +39,7 @@ NESTED = ("text", "image", "document", "search_result")
 ONLY = {"tool_use": "assistant", "thinking": "assistant", "redacted_thinking": "assistant", "tool_result": "user"}
 STRINGS = frozenset({"text", "id", "name", "tool_use_id", "thinking", "signature", "data"})
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
+CALLED_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
 CALL_ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
 
 
@@ -82,6 +83,8 @@ def block(value: Any, where: str, role: str) -> None:
     fields(value, BLOCKS[kind], inner)
     if kind == "tool_use" and not isinstance(value["input"], dict):
         raise Refused(f"{inner}.input: Input should be a valid dictionary")
+    if kind == "tool_use" and not CALLED_NAME.match(value["name"]):
+        raise Refused(f"{inner}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
     identity = {"tool_use": "id", "tool_result": "tool_use_id"}.get(kind)
     if identity and not CALL_ID.match(value[identity]):
         raise Refused(f"{inner}.{identity}: String should match pattern '^[a-zA-Z0-9_-]+$'")

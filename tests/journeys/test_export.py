@@ -5,9 +5,10 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.double.control import Double
-from tests.double.steps import Reply, call, say
+from tests.double.steps import RawJson, Reply, call, say
 from tests.journeys.house import Build, House
 from tests.journeys.long_sessions import open_long, prose, summarizing
 from tests.journeys.test_import import TALK
@@ -79,6 +80,26 @@ async def test_records_come_back_with_the_file_that_they_name(house: House, doub
     again = await round_trip(house, made)
     double.script(say("ok"))
     await house.turn(again)
+    assert not double.refused
+
+
+@pytest.mark.both_providers
+async def test_calls_that_a_model_made_up_are_sent_again_and_come_back(house: House, double: Double):
+    deep = [RawJson('{"a":' * levels + "1" + "}" * levels) for levels in (63, 64, 200)]
+    calls = [call(f"t{place}", "none", given) for place, given in enumerate(deep)]
+    names = ["x" * 10_000, "../../x", "read file", "na\u00efve\n<b>", "mcp__a__b.c"]
+    calls += [call(f"n{place}", name, {}) for place, name in enumerate(names)]
+    double.script(Reply(calls), say("done"))
+    session = await house.open()
+    assert (await house.turn(session))["status"] == "completed"
+    stored = (await house.messages(session))[1]["content"]
+    assert [bool(block["input"]) for block in stored[:3]] == [True, False, False]
+    results = (await house.messages(session))[2]["content"]
+    assert all(result["is_error"] for result in results)
+    assert all("There is no tool of this name" in result["content"] for result in (results[0], *results[3:]))
+    made = await round_trip(house, session)
+    double.script(say("ok"))
+    assert (await house.turn(made))["status"] == "completed"
     assert not double.refused
 
 

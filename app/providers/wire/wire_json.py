@@ -8,6 +8,10 @@ from typing import Any, NoReturn
 import orjson
 
 from app.conversation.clean import clean_json
+from app.conversation.json_depth import is_deeper
+
+# Of a call's arguments: in a request, an export or an import they are a few levels deeper, and 100 are taken there.
+MAX_DEPTH = 64
 
 
 def dump(value: Any) -> bytes:
@@ -28,6 +32,8 @@ def load_arguments(text: str) -> tuple[dict[str, Any], str | None]:
         value = load_exact(text)
     except ValueError as error:
         return {}, f"the arguments are no JSON: {error}"
+    if is_deeper(value, MAX_DEPTH):
+        return {}, f"the arguments are nested deeper than {MAX_DEPTH} levels"
     return (value, None) if isinstance(value, dict) else ({}, "the arguments are no JSON object")
 
 

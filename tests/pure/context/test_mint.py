@@ -1,3 +1,4 @@
+import re
 from itertools import count
 
 import pytest
@@ -5,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.context.batches import match
-from app.context.mint import mint_ids, mint_messages
+from app.context.mint import fit_names, mint_ids, mint_messages
 from app.context.repair import repair_import
 from app.context.rules import is_legal_id
 from app.conversation.messages import Block, Content, Message, tool_uses
@@ -98,3 +99,12 @@ def test_minting_a_legal_transcript_makes_ids_sound_and_moves_no_result_to_anoth
     assert len(set(ids)) == len(ids)
     assert pairs(minted) == pairs(legal)
     assert serialized(legal) == before
+
+
+@given(st.lists(st.text() | st.from_regex(r"[a-z_-]{60,70}", fullmatch=True), unique=True, max_size=5))
+def test_a_made_up_name_is_made_legal_and_stays_its_own(names: list[str]):
+    content = assistant("text", *({**call_block("t1"), "name": name} for name in names)).content
+    fitted = [block["name"] for block in tool_uses(fit_names(content))]
+    assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in fitted)
+    assert len(set(fitted)) == len(names)
+    assert fit_names(fit_names(content)) == fit_names(content)

@@ -65,6 +65,11 @@ RULES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
         "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
         ask(user("a"), assistant(use("a-b_1")), user(result("a-b_1"))),
     ),
+    "called_name_pattern": (
+        ask(user("a"), assistant({**use(), "name": "a b"}), user(result())),
+        "messages.1.content.0.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+        ask(user("a"), assistant({**use(), "name": "a_b"}), user(result())),
+    ),
     "blank_text": (ask(user(" \n")), "messages: text content blocks must be non-empty", ask(user(" x"))),
     "empty_text": (ask(user("a", "")), "messages: text content blocks must be non-empty", ask(user("a"))),
     "blank_text_in_result": (
