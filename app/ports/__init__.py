@@ -77,6 +77,13 @@ class SessionStore(Protocol):
         """
         ...
 
+    async def made_by(self, key: Idempotency | None) -> Session | None:
+        """What `create` made under the key, if anything. Raises IdempotencyMismatch, and NotFound when it is deleted.
+
+        To be asked before the work that creating one takes.
+        """
+        ...
+
     async def get(self, tenant: str, session_id: str) -> Session:
         """Raises NotFound, for another tenant's session too."""
         ...

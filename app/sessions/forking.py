@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from app.context.archive import Section, archive_path, read_tail
 from app.context.ledger import read_ledger
@@ -30,6 +31,9 @@ class Forks:
     async def fork(self, tenant: str, session_id: str, at_seq: int | None, key: Idempotency | None) -> Session:
         """With all up to the last closed batch at or below `at_seq` (None: the newest). Raises NotFound, and what
         `Planter.plant` does."""
+        return await self.planter.plant(partial(self._prepare, tenant, session_id, at_seq), key)
+
+    async def _prepare(self, tenant: str, session_id: str, at_seq: int | None) -> tuple[NewSession, Seed]:
         source = await self.store.get(tenant, session_id)
         rows = await self.transcript.load(session_id)
         newest = rows[-1].seq if rows else 0
@@ -38,8 +42,7 @@ class Forks:
         ledger = await ledger_at(self.ledgers, self.transcript, session_id, rows[-1]) if rows else Ledger()
         sections = await sections_of(self.files, session_id)
         new = NewSession(self.ids.new("ses"), tenant, source.system, source.model, source.settings, source.title)
-        seed = Seed(session_id, rows, ledger, sections, workspace(self.files, session_id))
-        return await self.planter.plant(new, seed, key)
+        return new, Seed(session_id, rows, ledger, sections, workspace(self.files, session_id))
 
 
 async def ledger_at(ledgers: LedgerStore, transcript: TranscriptStore, session_id: str, last: StoredMessage) -> Ledger:

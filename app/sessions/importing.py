@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -48,12 +49,14 @@ class Imports:
 
     async def bring(self, brought: Brought) -> Session:
         """Raises ExportInvalid, InvalidPayload for the settings, and what `Planter.plant` does."""
+        return await self.planter.plant(partial(self._prepare, brought), brought.opening.key)
+
+    async def _prepare(self, brought: Brought) -> tuple[NewSession, Seed]:
         opening = brought.opening
         settings, system = read_settings(self.profiles, self.offer, opening), read_system(opening.system)
         rows, ledger, sections = await asyncio.to_thread(self._read, brought)
         new = NewSession(self.ids.new("ses"), opening.tenant, system, opening.model, settings, brought.title)
-        seed = Seed(brought.origin, rows, ledger, sections, _each(brought.files))
-        return await self.planter.plant(new, seed, opening.key)
+        return new, Seed(brought.origin, rows, ledger, sections, _each(brought.files))
 
     def _read(self, brought: Brought) -> tuple[list[StoredMessage], Ledger, Sequence[Section]]:
         check_rows(brought.rows)

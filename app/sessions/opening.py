@@ -62,6 +62,8 @@ async def open_session(
 
     An unknown model is allowed. Raises InvalidPayload, TranscriptInvalid, IdempotencyMismatch, TooManySessions.
     """
+    if made := await store.made_by(opening.key):
+        return made, False, (await _rows(opening, ids))[1] if opening.repair else []
     settings = read_settings(profiles, offer, opening)
     system = read_system(opening.system)
     rows, repairs = await _rows(opening, ids)

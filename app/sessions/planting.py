@@ -1,7 +1,7 @@
 """A new session that goes on from what another one was: its files first, then all its rows at once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from app.context.archive import Section, archive_path
@@ -28,6 +28,10 @@ class Seed:
     files: AsyncIterator[tuple[str, bytes]]
 
 
+Prepare = Callable[[], Awaitable[tuple[NewSession, Seed]]]
+"""Reads and checks what is planted; not called for a request that is only repeated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planter:
     store: SessionStore
@@ -35,11 +39,15 @@ class Planter:
     ids: IdSource
     max_sessions: int | None
 
-    async def plant(self, new: NewSession, seed: Seed, key: Idempotency | None) -> Session:
-        """The session, or the one that the key had made. Raises what creating one does, and BodyTooLarge.
+    async def plant(self, prepare: Prepare, key: Idempotency | None) -> Session:
+        """The session, or the one that the key had made. Raises what creating one does, BodyTooLarge, and what
+        `prepare` does.
 
         A server that dies meanwhile leaves files that no session has, until they are pruned, and nothing else.
         """
+        if made := await self.store.made_by(key):
+            return made
+        new, seed = await prepare()
         try:
             new = replace(new, base=await self._write_files(new.id, seed))
         except BaseException:

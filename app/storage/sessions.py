@@ -13,7 +13,7 @@ from app.ports import Admit, Page
 from app.storage import cursor
 from app.storage.acceptance import oldest_live, take_turns
 from app.storage.engine import Pool
-from app.storage.idempotency import take_key
+from app.storage.idempotency import made_by, take_key
 from app.storage.imported import imported_calls
 from app.storage.json_text import dumps
 from app.storage.rows import SESSION_COLUMNS, session_of
@@ -116,6 +116,13 @@ class PostgresSessions:
                 session.parent_session_id,
             )
             return session_of(row), True
+
+    async def made_by(self, key: Idempotency | None) -> Session | None:
+        if key is None:
+            return None
+        async with self._pool.connection() as connection:
+            made = await made_by(connection, key)
+            return None if made is None else await _get(connection, key.tenant, made)
 
     async def get(self, tenant: str, session_id: str) -> Session:
         async with self._pool.connection() as connection:

@@ -62,6 +62,10 @@ class MemorySessions:
             room.runs[session.base[0]] = _base(session, *session.base, at)
         return room.shown(), True
 
+    async def made_by(self, key: Idempotency | None) -> Session | None:
+        made = self._state.known(key)
+        return None if key is None or made is None else await self.get(key.tenant, made)
+
     async def get(self, tenant: str, session_id: str) -> Session:
         return self._room(tenant, session_id).shown()
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from app.conversation.messages import result_block, text_block, tool_uses
@@ -187,3 +189,16 @@ async def test_the_same_key_gives_the_same_session_and_another_body_is_refused(s
     assert (created, created_again, again.id) == (True, False, first.id)
     with pytest.raises(IdempotencyMismatch):
         await sessions.open(opening("h2"))
+
+
+async def test_a_repeat_is_known_before_what_it_asks_for_is_checked_and_told_the_same_repairs(sessions):
+    key = Idempotency("acme", "/v1/sessions", "k1", "h1")
+    broken = [user(text_block("a")), assistant(call("t1")), user(text_block("b"))]
+    first, _, repairs = await sessions.open(Opening("acme", MODEL, messages=broken, repair=True, key=key))
+    # What this release no longer takes, an earlier one has made.
+    again, created, told = await sessions.open(Opening("acme", MODEL, max_tokens=-1, key=key))
+    assert (again, created, told) == (first, False, [])
+    _, _, told = await sessions.open(Opening("acme", MODEL, messages=broken, repair=True, key=key))
+    assert told == repairs != []
+    with pytest.raises(IdempotencyMismatch):
+        await sessions.open(Opening("acme", MODEL, max_tokens=-1, key=replace(key, body_hash="h2")))

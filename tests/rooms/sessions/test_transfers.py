@@ -18,9 +18,9 @@ from app.conversation.records import Ledger
 from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
 from app.conversation.tool_servers import ToolServer
-from app.errors import Conflict, StoreUnavailable
+from app.errors import Conflict, IdempotencyMismatch, StoreUnavailable
 from app.filesystem.memory import MemoryFiles
-from app.ports import Admit
+from app.ports import Admit, FileInfo
 from app.storage.memory.sessions import MemorySessions
 from tests.pure.context.histories import assistant, call_block, row, rows_of, user
 from tests.pure.context.ledgers import summary_cut
@@ -179,3 +179,37 @@ async def test_files_go_with_refused_rows_and_stay_while_the_rows_may_be_there(e
         await room.forks.fork("t", session.id, None, None)
     found = [info.path for number in range(2, 9) for info in await room.files.list(f"ses_{number}", "/")]
     assert found == left
+
+
+class Sealed(MemoryFiles):
+    """Is neither read nor written once it is `sealed`."""
+
+    sealed = False
+
+    async def list(self, session_id: str, path: str) -> Sequence[FileInfo]:
+        assert not self.sealed
+        return await super().list(session_id, path)
+
+    async def write(self, session_id: str, path: str, data: bytes) -> None:
+        assert not self.sealed
+        await super().write(session_id, path, data)
+
+
+async def test_a_repeated_fork_or_import_is_known_before_a_file_is_read_or_written():
+    files = Sealed()
+    room = Room(files)
+    source = await room.plant(rows_of([user("a")]), Ledger(), {"/workspace/a": b"1"})
+    lines = await room.export(source)
+
+    async def both(body: str) -> list[Session]:
+        keys = [Idempotency("t", path, "k", body) for path in ("fork", "import")]
+        return [await room.forks.fork("t", source.id, None, keys[0]), await room.bring(lines, keys[1])]
+
+    made = await both("body")
+    files.sealed = True
+    assert await both("body") == made
+    assert len({source.id, *(session.id for session in made)}) == len(room.state.rooms) == 3
+    with pytest.raises(IdempotencyMismatch):
+        await room.forks.fork("t", source.id, 1, Idempotency("t", "fork", "k", "other"))
+    with pytest.raises(IdempotencyMismatch):
+        await room.bring(lines, Idempotency("t", "import", "k", "other"))

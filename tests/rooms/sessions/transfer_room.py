@@ -16,7 +16,7 @@ from app.context.repair import repair_import
 from app.context.transplant import within
 from app.conversation.messages import Message, StoredMessage, text_block
 from app.conversation.records import Ledger
-from app.conversation.session import NewSession, Session, SessionSettings
+from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
 from app.conversation.usage import Usage
 from app.filesystem.memory import MemoryFiles
 from app.ports import FileBackend
@@ -89,13 +89,17 @@ class Room:
         self, rows: Sequence[StoredMessage], ledger: Ledger, files: Files, sections: Sequence[Section] = ()
     ) -> Session:
         new = NewSession(self.ids.new("ses"), "t", (), "claude-sonnet-4-6", SessionSettings())
-        return await self.planter.plant(new, Seed("old", rows, ledger, sections, each(files)), None)
+
+        async def prepare() -> tuple[NewSession, Seed]:
+            return new, Seed("old", rows, ledger, sections, each(files))
+
+        return await self.planter.plant(prepare, None)
 
     async def export(self, session: Session) -> bytes:
         return b"".join([encode(line_of(part)) + b"\n" async for part in self.exports.parts(session)])
 
-    async def bring(self, body: bytes) -> Session:
-        return await self.imports.bring(read_lines(await parse_lines(body), "t", None, "offline"))
+    async def bring(self, body: bytes, key: Idempotency | None = None) -> Session:
+        return await self.imports.bring(read_lines(await parse_lines(body), "t", key, "offline"))
 
     async def archive(self, session: Session) -> bytes:
         return await self.files.read(session.id, archive_path(session.id))

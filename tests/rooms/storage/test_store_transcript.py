@@ -2,6 +2,7 @@
 
 import asyncio
 from base64 import b64encode
+from dataclasses import replace
 
 import pytest
 
@@ -76,6 +77,22 @@ async def test_a_key_makes_one_session(store):
     assert sorted(fresh for _, fresh in made) == [False] * 5 + [True]
     with pytest.raises(IdempotencyMismatch):
         await store.sessions.create(new_session("ses_x"), (), Idempotency("t", "/v1/sessions", "k", "other"))
+
+
+async def test_what_a_key_made_can_be_asked_for_without_making_it(store):
+    key = Idempotency("t", "/v1/sessions", "k", "hash")
+    assert await store.sessions.made_by(key) is await store.sessions.made_by(None) is None
+    made, _ = await store.sessions.create(new_session(new_id("ses")), (), key)
+    assert await store.sessions.made_by(key) == made
+    assert await store.sessions.made_by(replace(key, path="/v1/sessions/ses_1/fork")) is None
+    with pytest.raises(IdempotencyMismatch):
+        await store.sessions.made_by(replace(key, body_hash="other"))
+    await store.age(made.id, 25)
+    assert await store.sessions.made_by(key) is None
+    await store.sessions.create(new_session(new_id("ses")), (), replace(key, key="k2"))
+    await store.sessions.delete("t", (await store.sessions.made_by(replace(key, key="k2"))).id)
+    with pytest.raises(NotFound):
+        await store.sessions.made_by(replace(key, key="k2"))
 
 
 async def test_sessions_are_listed_page_by_page_in_the_order_they_were_made(store):
