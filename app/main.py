@@ -34,7 +34,7 @@ from app.storage.ledger import PostgresLedger
 from app.storage.runs import PostgresRuns
 from app.storage.sessions import PostgresSessions
 from app.storage.transcript import PostgresTranscript
-from app.system import RandomIds, SystemClock
+from app.system import RandomIds, SystemClock, collect, switch_often
 from app.tools.registry import Registry
 from app.tools.session_tools import SessionTools
 from app.turns.service import Turns
@@ -230,6 +230,11 @@ class Server(uvicorn.Server):
         self._drain_s = drain_s
         self._drain: asyncio.Task[None] | None = None
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        collecting = asyncio.create_task(collect(SystemClock()))
+        await super().serve(sockets)
+        collecting.cancel()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Not recorded, as the base class does to raise the signal again: what follows `serve` must still be done."""
         asyncio.get_running_loop().call_soon_threadsafe(self._told, sig)
@@ -277,6 +282,7 @@ def serve(app: FastAPI, settings: Settings) -> None:
             server_header=False,
         )
         _announce(settings, listener.getsockname()[1])
+        switch_often()
         Server(config, settings.drain_s).run(sockets=[listener])
 
 

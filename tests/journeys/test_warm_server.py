@@ -20,6 +20,12 @@ spare_the_collector()
 left = len(gc.get_objects())
 assert gc.get_freeze_count() > 10 * left, (gc.get_freeze_count(), left)
 assert gc.get_threshold()[0] > seldom
+passes = []
+gc.callbacks.append(lambda phase, told: passes.append(told["generation"]))
+much = [[place] for place in range(10**6)]
+del gc.callbacks[-1]
+assert set(passes) == {0, 1}, set(passes)
+del much
 garbage = type("Garbage", (), {"died": False})
 one = garbage()
 one.itself, garbage.__del__ = one, lambda self: setattr(garbage, "died", True)
