@@ -292,6 +292,10 @@ class RunStore(Protocol):
         """Queued runs of all sessions."""
         ...
 
+    async def any_expired(self) -> bool:
+        """Whether there may be a run for `take_over`."""
+        ...
+
     async def orphans(self) -> Sequence[tuple[str, str]]:
         """(session id, run id) of each live run that nobody has cancelled and whose parent run has ended."""
         ...

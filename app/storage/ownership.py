@@ -64,12 +64,14 @@ _START = f"""
     )
     select {_FOUND} from run
 """
+_EXPIRED = """
+    from runs r join session_heads h on h.session_id = r.session_id and h.running_run_id = r.id
+    where r.status = 'running' and h.lease_until < now()
+"""
 # `died`: an owner that has let go of the run at its shutdown is not named any more.
-_LOCK_EXPIRED = """
+_LOCK_EXPIRED = f"""
     with expired as materialized (
-        select h.session_id, h.owner is not null as died
-        from runs r join session_heads h on h.session_id = r.session_id and h.running_run_id = r.id
-        where r.status = 'running' and h.lease_until < now()
+        select h.session_id, h.owner is not null as died {_EXPIRED}
         order by h.lease_until limit 1 for update of h skip locked
     )
     update session_heads h set
@@ -100,6 +102,11 @@ async def start(
     if row is None:
         return None
     return await _write_plan(connection, Lease(session_id, row["id"], generation, owner), row, 0, plan)
+
+
+async def any_expired(connection: asyncpg.Connection) -> bool:
+    found: bool = await connection.fetchval(f"select exists (select {_EXPIRED})")
+    return found
 
 
 async def lock_expired(connection: asyncpg.Connection, owner: str, lease_s: float) -> tuple[Lease | None, bool]:

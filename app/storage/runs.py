@@ -83,6 +83,10 @@ class PostgresRuns:
                     # Its new lease is committed, so the next one is tried; a lost connection raises again.
                     log.exception("a run cannot be taken over", extra={"run": lease.run_id})
 
+    async def any_expired(self) -> bool:
+        async with self._pool.connection() as connection:
+            return await ownership.any_expired(connection)
+
     async def write(self, lease: Lease, step: Step) -> Written:
         async with self._pool.connection() as connection:
             return await write_step(connection, lease, step)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -29,6 +30,7 @@ from app.turns.work import ProfileOf
 log = logging.getLogger(__name__)
 
 POLL_S = 1.0  # safety net for events that another process wrote
+LOOK_S = 1.0  # how long a run that its owner has left may lie there
 
 
 class Turns:
@@ -243,7 +245,16 @@ class Turns:
     async def _sweep(self) -> None:
         while True:
             await self._survive(self._recover())
-            await self._bench.clock.sleep(self._lease_s / 3)
+            await self._survive(self._rest())
+
+    async def _rest(self) -> None:
+        """A third of a lease, and less once there is a run to take over."""
+        period_s = self._lease_s / 3
+        pause_s = min(LOOK_S, period_s)
+        for _ in range(math.ceil(period_s / pause_s)):
+            await self._bench.clock.sleep(pause_s)
+            if await self.runs.any_expired():
+                return
 
     async def _recover(self) -> None:
         while await self._runner.sweep():

@@ -92,6 +92,10 @@ class MemoryRuns:
             return taken
         return None
 
+    async def any_expired(self) -> bool:
+        now = self._state.clock.now()
+        return any(room.running and room.overdue(now) for room in self._state.rooms.values())
+
     def _own(self, room: Room, run: Run, owner: str, deaths: int, plan: Plan) -> Taken:
         run = replace(run, status=RunStatus.RUNNING)
         beginning = Beginning(

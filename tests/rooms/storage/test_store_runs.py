@@ -152,8 +152,11 @@ async def test_a_run_begins_with_what_stands_before_it(store):
 async def test_only_the_present_owner_writes(store):
     session = await store.open()
     lease = await store.running(session)
+    assert not await store.runs.any_expired()
     await store.age(session, 1)
+    assert await store.runs.any_expired()
     taken = await store.runs.take_over("second", store.plan)
+    assert not await store.runs.any_expired()
     assert taken.lease == type(lease)(session, lease.run_id, lease.generation + 1, "second")
     with pytest.raises(LeaseLost):
         await store.runs.write(lease, says("stale"))

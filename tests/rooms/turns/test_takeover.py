@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 
@@ -13,7 +14,7 @@ from app.conversation.run import CallState, NewRun, RunStatus
 from app.errors import StoreUnavailable
 from app.providers.scripted import ScriptedProvider, call, calls, say, use
 from app.turns import plans
-from app.turns.service import Turns
+from app.turns.service import LOOK_S, Turns
 from tests.twins import LEASE_S, FakeTool, Gate, Works, echo, nothing, posted
 
 
@@ -367,8 +368,22 @@ async def test_a_started_process_recovers_by_itself_round_after_round():
         return await failing()
 
     works.runs.queued_sessions = fails
+    begin = works.clock.now()
     await two.start(lambda: same_store(works))
-    for _ in range(5):
+    while works.clock.now() < begin + timedelta(seconds=2 * LEASE_S):
         await works.clock.all_asleep()
-        works.clock.advance(LEASE_S / 3 + 0.1)
+        works.clock.advance(LOOK_S)
+    assert next(rounds, None) is None
+    assert (await two.wait(session.id, run.id)).status is RunStatus.COMPLETED
+
+
+async def test_a_run_that_its_owner_leaves_is_taken_up_at_the_next_look():
+    standing = Standing()
+    works = Works(standing)
+    one, session, run = await begun(works, standing.reached)
+    two = works.process("two", works.with_provider(ScriptedProvider(say("found it")), ()))
+    await two.start(lambda: same_store(works))
+    await works.clock.all_asleep()
+    await one.stop()
+    works.clock.advance(LOOK_S)
     assert (await two.wait(session.id, run.id)).status is RunStatus.COMPLETED
