@@ -281,7 +281,7 @@ class RunStore(Protocol):
         ...
 
     async def list(self, session_id: str, after: int, limit: int) -> Sequence[Run]:
-        """Runs with turn > after, oldest first."""
+        """Runs with turn > after, oldest first: without their input, and of their state the trace id alone."""
         ...
 
     async def queued_sessions(self) -> Sequence[str]:
@@ -305,7 +305,7 @@ class RunStore(Protocol):
         ...
 
     async def children(self, run_id: str) -> Sequence[Run]:
-        """The runs of the subagents that this run started, whatever became of them."""
+        """The runs of the subagents that this run started, whatever became of them; as `list` gives them."""
         ...
 
 

@@ -29,6 +29,10 @@ RUN_COLUMNS = """
     id, session_id, turn, kind, status, input, model, state_json, usage, stop_reason, error, cancel_requested,
     created_at, ended_at
 """
+# A page of runs with what their states and inputs hold would be megabytes.
+LISTED_RUN_COLUMNS = RUN_COLUMNS.replace("input", """'{"content": []}'::json as input""").replace(
+    "state_json", "json_build_object('trace_id', state_json -> 'trace_id') as state_json"
+)
 MESSAGE_COLUMNS = "id, seq, run_id, role, content, stop_reason, usage, user_visible, agent_visible, created_at"
 _TIMES = {"created_at", "updated_at", "deadline"}
 CALL_COLUMNS = "message_seq, index, tool_use_id, name, state, result, is_error, deadline"

@@ -12,12 +12,12 @@ from app.storage import acceptance, answering, cancellation, leases, ownership
 from app.storage.engine import Pool
 from app.storage.idempotency import made_by
 from app.storage.repeated_steps import write_again
-from app.storage.rows import RUN_COLUMNS, run_of
+from app.storage.rows import LISTED_RUN_COLUMNS, run_of
 from app.storage.steps import write_step
 
 log = logging.getLogger(__name__)
 
-_LIST = f"select {RUN_COLUMNS} from runs where session_id = $1 and turn > $2 order by turn limit $3"
+_LIST = f"select {LISTED_RUN_COLUMNS} from runs where session_id = $1 and turn > $2 order by turn limit $3"
 # A head that a process was stopped with in its hand would keep the others' sweep waiting.
 _QUEUED = f"""
     select h.session_id from session_heads h join (
@@ -35,7 +35,7 @@ _OVERDUE = """
 """
 _COUNT_QUEUED = "select count(*) from runs where status = 'queued'"
 _CHILDREN = f"""
-    select {RUN_COLUMNS} from runs where parent_run_id = $1 and session_id in (
+    select {LISTED_RUN_COLUMNS} from runs where parent_run_id = $1 and session_id in (
         select id from sessions where parent_session_id = (select session_id from runs where id = $1)
     ) order by created_at
 """

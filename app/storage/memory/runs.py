@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from app.conversation.events import EventType, StoredEvent
-from app.conversation.run import Lease, NewRun, Run, RunStatus, Step, Written
+from app.conversation.run import Lease, NewRun, Run, RunInput, RunStatus, Step, Written
 from app.conversation.session import Idempotency, allowing
 from app.errors import LeaseLost, NotFound, SessionBusy, SessionClosed
 from app.ports import Admit, AnswerKey, AnswerPlan, Beginning, Plan, Renewal, Standing, Taken
@@ -204,7 +204,7 @@ class MemoryRuns:
 
     async def list(self, session_id: str, after: int, limit: int) -> Sequence[Run]:
         room = self._state.rooms.get(session_id)
-        return [run for run in room.runs.values() if run.turn > after][:limit] if room else []
+        return [_listed(run) for run in room.runs.values() if run.turn > after][:limit] if room else []
 
     async def queued_sessions(self) -> Sequence[str]:
         ready = [room for room in self._state.rooms.values() if room.startable()]
@@ -216,7 +216,7 @@ class MemoryRuns:
 
     async def children(self, run_id: str) -> Sequence[Run]:
         return [
-            room.runs[child]
+            _listed(room.runs[child])
             for room in self._state.rooms.values()
             for child, of in room.parents.items()
             if of == run_id
@@ -239,3 +239,7 @@ class MemoryRuns:
 
 def _holds(room: Room, lease: Lease) -> bool:
     return room.generation == lease.generation and room.running == lease.run_id
+
+
+def _listed(run: Run) -> Run:
+    return replace(run, input=RunInput(()), state={"trace_id": run.state.get("trace_id")})

@@ -42,7 +42,8 @@ async def begun(store) -> tuple:
 async def contents(store, session) -> tuple:
     log = await store.events.after(session, 0, 1000)
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
-    return log, await store.transcript.load(session), await store.runs.list(session, 0, 10)
+    runs = [await store.runs.get(session, run.id) for run in await store.runs.list(session, 0, 10)]
+    return log, await store.transcript.load(session), runs
 
 
 async def test_a_step_that_was_stored_is_told_again_and_stored_once(store):
