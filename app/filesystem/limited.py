@@ -1,48 +1,34 @@
 """How much a session may keep in /workspace; the files that only the server writes have no limit."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from weakref import WeakValueDictionary
 
 from app.conversation.virtual_path import Area, canonical, parse_path
 from app.errors import BodyTooLarge
-from app.ports import FileBackend, FileEnd, FileInfo
+from app.filesystem.layer import Layer
+from app.ports import FileBackend
 
 
-class LimitedFiles:
-    """FileBackend over `inner`. `workspace_bytes`: of all files together, None: no limit; it costs a walk a write."""
+class LimitedFiles(Layer):
+    """`workspace_bytes`: of all files together, None: no limit; it costs a walk a write."""
 
     def __init__(self, inner: FileBackend, file_bytes: int, workspace_bytes: int | None) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._file_bytes = file_bytes
         self._workspace_bytes = workspace_bytes
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def read(self, session_id: str, path: str) -> bytes:
-        return await self._inner.read(session_id, path)
-
-    async def read_end(self, session_id: str, path: str, length: int) -> FileEnd:
-        return await self._inner.read_end(session_id, path, length)
-
     async def write(self, session_id: str, path: str, data: bytes) -> None:
         """Raises BodyTooLarge too."""
         async with self._room(session_id, path, len(data), adds=False):
-            await self._inner.write(session_id, path, data)
+            await super().write(session_id, path, data)
 
     async def append(self, session_id: str, path: str, data: bytes, expected_size: int | None = None) -> None:
         """Raises BodyTooLarge too."""
         async with self._room(session_id, path, len(data), adds=True):
-            await self._inner.append(session_id, path, data, expected_size)
-
-    async def list(self, session_id: str, path: str) -> Sequence[FileInfo]:
-        return await self._inner.list(session_id, path)
-
-    async def delete_session(self, session_id: str) -> None:
-        await self._inner.delete_session(session_id)
-
-    async def check(self) -> None:
-        await self._inner.check()
+            await super().append(session_id, path, data, expected_size)
 
     @asynccontextmanager
     async def _room(self, session_id: str, path: str, size: int, adds: bool) -> AsyncIterator[None]:
@@ -76,5 +62,5 @@ class LimitedFiles:
         """Of the files that count here: all, or the one that is added to, or none."""
         if self._workspace_bytes is None and not adds:
             return {}
-        found = await self._inner.list(session_id, path if self._workspace_bytes is None else f"/{Area.WORKSPACE}")
+        found = await self.list(session_id, path if self._workspace_bytes is None else f"/{Area.WORKSPACE}")
         return {info.path: info.size or 0 for info in found}

@@ -7,11 +7,12 @@ from app.context.places import Place, call_places
 from app.conversation.media import MEDIA_TYPES
 from app.conversation.messages import Block, StoredMessage, tool_uses
 from app.conversation.run import CallState, ToolCall
-from app.conversation.virtual_path import Area, canonical, folder_parts, parse_path
-from app.errors import FileMissing, PathRefused
+from app.conversation.virtual_path import Area, canonical
+from app.errors import FileMissing
+from app.filesystem.layer import RenderedArea
 from app.filesystem.os_errors import NO_FILE
 from app.filesystem.result_parts import media_bytes, part_text, text_of_result
-from app.ports import FileBackend, FileEnd, FileInfo, TranscriptStore
+from app.ports import FileBackend, FileInfo, TranscriptStore
 
 RESULT, ARGUMENTS, USER = "txt", "args.json", "user"
 USER_TEXT = f"{USER}.txt"
@@ -26,33 +27,30 @@ def result_name(seq: int, index: int, kind: str) -> str:
     return f"{seq:06d}-{index:02d}.{kind}"
 
 
-class ResultFiles:
-    """FileBackend that renders /tool_results from the transcript and hands every other area to `inner`.
+class ResultFiles(RenderedArea):
+    """Renders /tool_results from the transcript.
 
     `<seq>-<index>.txt` is a result, `.args.json` the arguments of its call. `.user.txt`, a block of a user row, and the
     media of results (`.<part>.png`) and of user rows (`.user.png`) can be read and are not listed.
     """
 
     def __init__(self, inner: FileBackend, transcript: TranscriptStore) -> None:
-        self._inner = inner
+        super().__init__(inner, Area.RESULTS, "the transcript")
         self._transcript = transcript
 
-    async def read(self, session_id: str, path: str) -> bytes:
-        area, names = parse_path(path)
-        if area is not Area.RESULTS:
-            return await self._inner.read(session_id, path)
-        data = await self._render(session_id, *_parse_name(names))
-        if data is None:
-            raise FileMissing(NO_FILE)
-        return data if isinstance(data, bytes) else data.encode()
+    async def _render(self, session_id: str, names: tuple[str, ...]) -> bytes | None:
+        data = await self._found(session_id, *_parse_name(names))
+        return data.encode() if isinstance(data, str) else data
 
-    async def read_end(self, session_id: str, path: str, length: int) -> FileEnd:
-        if parse_path(path)[0] is Area.RESULTS:
-            data = await self.read(session_id, path)
-            return FileEnd(data[-length:], len(data))
-        return await self._inner.read_end(session_id, path, length)
+    async def _listed(self, session_id: str, names: tuple[str, ...]) -> Sequence[FileInfo]:
+        return [
+            FileInfo(canonical(Area.RESULTS, (name,)), None, None)
+            for call in await self._transcript.calls(session_id, None)
+            for name in _names(call)
+            if names in ((), (name,))
+        ]
 
-    async def _render(self, session_id: str, seq: int, index: int, kind: str) -> str | bytes | None:
+    async def _found(self, session_id: str, seq: int, index: int, kind: str) -> str | bytes | None:
         rows = await self._transcript.page(session_id, after=seq - 1, limit=NEAR)
         if not rows or rows[0].seq != seq:
             return None
@@ -69,39 +67,6 @@ class ResultFiles:
             stored = await self._transcript.calls(session_id, seq)
             content = next((call.result for call in stored if call.index == index), None)
         return None if content is None else _of_result(content, seq, index, kind)
-
-    async def write(self, session_id: str, path: str, data: bytes) -> None:
-        _refuse_results(path)
-        await self._inner.write(session_id, path, data)
-
-    async def append(self, session_id: str, path: str, data: bytes, expected_size: int | None = None) -> None:
-        _refuse_results(path)
-        await self._inner.append(session_id, path, data, expected_size)
-
-    async def list(self, session_id: str, path: str) -> Sequence[FileInfo]:
-        parts = folder_parts(path)
-        if parts and parts[0] != Area.RESULTS:
-            return await self._inner.list(session_id, path)
-        files = [
-            FileInfo(canonical(Area.RESULTS, (name,)), None, None)
-            for call in await self._transcript.calls(session_id, None)
-            for name in _names(call)
-            if parts[1:] in ((), (name,))
-        ]
-        if not parts:
-            files += await self._inner.list(session_id, path)
-        return sorted(files, key=lambda info: info.path)
-
-    async def delete_session(self, session_id: str) -> None:
-        await self._inner.delete_session(session_id)
-
-    async def check(self) -> None:
-        await self._inner.check()
-
-
-def _refuse_results(path: str) -> None:
-    if parse_path(path)[0] is Area.RESULTS:
-        raise PathRefused(f"/{Area.RESULTS} is rendered from the transcript; nothing can be written there.")
 
 
 def _names(call: ToolCall) -> Iterator[str]:
