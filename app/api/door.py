@@ -8,7 +8,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import telemetry
-from app.api.json_body import LINES, media_type, parse_body, parse_lines
+from app.apart import LARGE_BYTES
+from app.api.json_body import LINES, Body, media_type, parse_body, parse_lines
 from app.api.problems import problem
 from app.conversation.api_key import ApiKey, digest_of
 from app.errors import BodyTooLarge, Forbidden, HangoError, Unauthorized
@@ -25,7 +26,7 @@ class Gone(Exception):
 
 
 class Door:
-    """Sets `state.tenant`, `state.body_bytes` and `state.body` (the JSON of a request with a body, cleaned).
+    """Sets `state.tenant`, `state.large` (its body is) and `state.body` (the JSON of a request with a body, cleaned).
 
     HEAD is GET, unstreamed.
     """
@@ -47,7 +48,7 @@ class Door:
         try:
             scope.setdefault("state", {})["tenant"] = self._admit(scope, headers)
             body = await _read(receive, headers, self._max_body_bytes)
-            scope["state"]["body_bytes"] = len(body)
+            scope["state"]["large"] = len(body) > LARGE_BYTES
             if body and _holds_lines(scope, headers):
                 scope["state"]["body"] = await parse_lines(body)
             elif body:
@@ -112,28 +113,26 @@ def _host_name(host: str) -> str | None:
         return None
 
 
-async def _read(receive: Receive, headers: Headers, limit: int) -> bytes:
+async def _read(receive: Receive, headers: Headers, limit: int) -> Body:
     """The whole body. Raises BodyTooLarge before more than `limit` bytes are held, and Gone."""
     declared = headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > limit:
         raise BodyTooLarge(
             f"The body has {declared} bytes; the limit is {limit}.", body_bytes=int(declared), limit_bytes=limit
         )
-    pieces: list[bytes] = []
-    size = 0
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Gone
-        pieces.append(message.get("body", b""))
-        size += len(pieces[-1])
-        if size > limit:
+        body += message.get("body", b"")
+        if len(body) > limit:
             raise BodyTooLarge(f"The body has more than {limit} bytes.", limit_bytes=limit)
         if not message.get("more_body", False):
-            return b"".join(pieces)
+            return body
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def _replay(body: Body, receive: Receive) -> Receive:
     sent = False
 
     async def replay() -> Message:

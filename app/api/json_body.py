@@ -1,27 +1,22 @@
 """The JSON of a body, read so that a large one does not hold up everybody else's streams."""
 
-import asyncio
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from json import scanner
-from typing import Any, TypeVar
+from typing import Any
 
+from app.apart import LARGE_BYTES, apart
 from app.conversation.clean import clean_json
 from app.conversation.json_depth import is_deeper
 from app.errors import ExportInvalid, InvalidRequest
-
-T = TypeVar("T")
 
 LINES = "application/x-ndjson"
 MAX_LINES = 200_000
 MAX_DEPTH = 100  # of nested JSON
 TOO_DEEP = f"The JSON is nested deeper than {MAX_DEPTH} levels."
-# Less takes a few milliseconds at most.
-LARGE_BYTES = 2**18
-# One thread: the work holds the interpreter for all but its pauses, so a second one would only add to their length.
-_thread = ThreadPoolExecutor(1, "large-body")
+# Grows in place while it comes in: joining 32 MB would hold everybody up.
+Body = bytes | bytearray
 
 
 def media_type(headers: Mapping[str, str]) -> str:
@@ -29,24 +24,18 @@ def media_type(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def apart(body_bytes: int, work: Callable[[], T]) -> T:
-    """What `work` gives; off the event loop when the body it is about is a large one."""
-    if body_bytes <= LARGE_BYTES:
-        return work()
-    return await asyncio.get_running_loop().run_in_executor(_thread, work)
-
-
-async def parse_body(body: bytes) -> Any:
+async def parse_body(body: Body) -> Any:
     """See `parse_json`."""
-    return await apart(len(body), lambda: parse_json(body, fair=len(body) > LARGE_BYTES))
+    large = len(body) > LARGE_BYTES
+    return await apart(large, lambda: parse_json(body, fair=large))
 
 
-async def parse_lines(body: bytes) -> list[Any]:
+async def parse_lines(body: Body) -> list[Any]:
     """The cleaned value of each line. Raises ExportInvalid for a line that is not JSON, see `parse_json`."""
-    return await apart(len(body), lambda: list(_lines(body)))
+    return await apart(len(body) > LARGE_BYTES, lambda: list(_lines(body)))
 
 
-def _lines(body: bytes) -> Iterator[Any]:
+def _lines(body: Body) -> Iterator[Any]:
     start = 0
     for number in range(1, MAX_LINES + 1):
         end = body.find(b"\n", start)
@@ -61,7 +50,7 @@ def _lines(body: bytes) -> Iterator[Any]:
     raise ExportInvalid(MAX_LINES + 1, f"there may be at most {MAX_LINES} lines")
 
 
-def parse_json(body: bytes, fair: bool = False) -> Any:
+def parse_json(body: Body, fair: bool = False) -> Any:
     """The cleaned value. Raises InvalidRequest for what is not JSON: NaN, infinities, too deep, not UTF-8.
 
     `fair` lets other threads run between any two values, where the scanner in C keeps them waiting for seconds; strings

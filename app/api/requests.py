@@ -3,16 +3,17 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
-from app.api.json_body import apart
+from app.apart import apart
 from app.api.readiness import Readiness
 from app.conversation.model_profile import ModelProfile
 from app.conversation.session import Idempotency, Session
@@ -27,6 +28,7 @@ DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
 
 _WEIGHT = re.compile(r"q\s*=\s*(\d(?:\.\d{0,3})?)")
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -50,20 +52,36 @@ class Services:
 
 
 class DoorRequest(Request):
-    """Its body is what the door parsed and cleaned, so that it is parsed once."""
+    """Its body is what the door parsed and cleaned, so that it is parsed once, or what was made of it off the loop."""
+
+    async def body(self) -> bytes:
+        """As it came. The base class would copy it."""
+        if not hasattr(self, "_body"):
+            self._body = (await self.receive()).get("body", b"")
+        return self._body
 
     async def json(self) -> Any:
-        return self.state.body
+        return getattr(self.state, "checked", self.state.body)
 
 
 class DoorRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
+        handle, field = super().get_route_handler(), self.body_field
 
         async def handle_parsed(request: Request) -> Response:
+            if request.state.large and field is not None:
+                request.state.checked = await apart(True, lambda: _checked(field.validate, request.state.body))
             return await handle(DoorRequest(request.scope, request.receive))
 
         return handle_parsed
+
+
+def _checked(check: Callable[..., tuple[Any, Sequence[Any]]], body: Any) -> Any:
+    """The payload, which the framework lets pass where it checks again. Raises RequestValidationError."""
+    payload, errors = check(body, loc=("body",))
+    if errors:
+        raise RequestValidationError(errors)
+    return payload
 
 
 def _services(request: Request) -> Services:
@@ -131,12 +149,13 @@ async def _idempotency(
 ) -> Idempotency | None:
     if idempotency_key is None:
         return None
-    digest = await apart(request.state.body_bytes, lambda: _digest(request))
+    digest = await apart(request.state.large, lambda: _digest(request))
     return Idempotency(tenant, request.url.path, idempotency_key, digest)
 
 
 def _digest(request: Request) -> str:
-    body = json.dumps(getattr(request.state, "body", None), sort_keys=True, separators=(",", ":"))
+    # In pieces: written in one call, very many values would hold the interpreter for as long as it takes.
+    body = "".join(_canonical.iterencode(getattr(request.state, "body", None)))
     query = "&".join(sorted(str(request.url.query).split("&")))
     return hashlib.sha256(f"{query}\n{body}".encode()).hexdigest()
 

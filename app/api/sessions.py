@@ -3,9 +3,10 @@
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from app.apart import apart
 from app.api.answers import (
     PROBLEMS,
     CreatedSession,
@@ -44,6 +45,7 @@ _LINES = {"requestBody": {"content": {LINES: {"schema": {"type": "string", "desc
 
 @router.post("", status_code=201, response_model=CreatedSession, openapi_extra=_LINES)
 async def open_session(
+    request: Request,
     services: Context,
     tenant: Tenant,
     key: Key,
@@ -51,7 +53,8 @@ async def open_session(
     repair: Annotated[bool, Query(description="Store the smallest repair of a broken import and report it.")] = False,
 ) -> Response:
     """Opens a session; `messages` imports a transcript."""
-    posted = (body or SessionCreate()).model_dump(exclude_none=True)
+    payload = body or SessionCreate()
+    posted = await apart(request.state.large, lambda: payload.model_dump(exclude_none=True))
     opening = Opening(tenant, **{"model": services.default_model, **posted}, repair=repair, key=key)
     session, _, repairs = await services.sessions.open(opening)
     answer: dict[str, Any] = session_json(session)

@@ -9,9 +9,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Match
 from starlette.types import Scope
 
+from app.apart import apart
 from app.api.answers import PROBLEMS, SessionAnswer
 from app.api.export_lines import line_of, read_lines
-from app.api.json_body import LINES, apart, media_type
+from app.api.json_body import LINES, media_type
 from app.api.json_text import DATA_HEADERS, JsonResponse, encode
 from app.api.render import session_json
 from app.api.requests import Bearer, Context, DoorRoute, Key, Opened, Tenant
@@ -38,7 +39,7 @@ imports = APIRouter(prefix="/v1/sessions", dependencies=[Bearer], route_class=Li
 @imports.post("", include_in_schema=False)
 async def import_session(request: Request, services: Context, tenant: Tenant, key: Key) -> Response:
     lines = getattr(request.state, "body", [])
-    brought = await apart(request.state.body_bytes, lambda: read_lines(lines, tenant, key, services.default_model))
+    brought = await apart(request.state.large, lambda: read_lines(lines, tenant, key, services.default_model))
     return _created(await services.transfers.imports.bring(brought))
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from app.apart import apart
 from app.api.answers import GONE, PROBLEMS, Page, RunAnswer
 from app.api.event_types import STREAM
-from app.api.json_body import apart
 from app.api.json_text import JsonResponse
 from app.api.presence import while_there
 from app.api.render import page_json, run_json
@@ -64,7 +64,7 @@ async def post_turn(
 ) -> Response:
     """Starts a turn. With `Accept: text/event-stream` the answer is its event stream."""
     accept = partial(accept_input, turn.content, turn.model, turn.max_tokens, turn.metadata)
-    run_input = await apart(request.state.body_bytes, accept)
+    run_input = await apart(request.state.large, accept)
     run, first = await services.turns.post(session, run_input, queue, key)
     headers = {"Location": f"/v1/sessions/{session.id}/turns/{run.id}"}
     if wants_stream(request):
@@ -107,7 +107,7 @@ async def post_tool_results(
     request: Request, session: Opened, services: Context, run_id: RunId, key: Key, body: ToolResults
 ) -> Response:
     """Results of the client's own tools. The run goes on once nothing is awaited any more."""
-    results = await apart(request.state.body_bytes, lambda: read_results(body.model_dump()["results"]))
+    results = await apart(request.state.large, lambda: read_results(body.model_dump()["results"]))
     run = await services.turns.take_results(session, run_id, results, key)
     return JsonResponse(await _whole(services, run))
 

@@ -1,0 +1,21 @@
+"""Work on what is large, done so that it does not hold up everybody else's streams."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+# Less takes a few milliseconds at most.
+LARGE_BYTES = 2**18
+MANY_ROWS = 500
+# One thread: the work holds the interpreter for all but its pauses, so a second one would only add to their length.
+_thread = ThreadPoolExecutor(1, "large")
+
+
+async def apart(large: bool, work: Callable[[], T]) -> T:
+    """What `work` gives; off the event loop when it is about something large."""
+    if not large:
+        return work()
+    return await asyncio.get_running_loop().run_in_executor(_thread, work)
