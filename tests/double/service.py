@@ -1,14 +1,12 @@
-"""The endpoints: every request is recorded, checked, and only then answered from the script."""
+"""The endpoints of the Messages API."""
 
-import json
 from collections.abc import Iterable
-from inspect import isawaitable
 from itertools import pairwise
 from typing import Any
 
 from tests.double import rules
 from tests.double.cache import PromptCache
-from tests.double.connection import ClientLeft, Connection
+from tests.double.connection import Connection
 from tests.double.control import Double
 from tests.double.errors import KINDS, Refused, envelope
 from tests.double.exchange import Exchange
@@ -18,30 +16,23 @@ from tests.double.request import Reader, Request, digest
 from tests.double.steps import HttpError, Reply, Tokens
 from tests.double.stream import Stream, whole
 from tests.double.thinking import Signer, Trail
+from tests.double.walk import Walk, bearer, parse, succeed
 
 
-class Service:
+class Service(Walk):
+    id_header = "request-id"
+
     def __init__(self, double: Double) -> None:
-        self._double = double
+        super().__init__(double)
         self._reader = Reader(double.settings)
         self._cache = PromptCache(double.settings.clock)
         self._signer = Signer()
         self._paused: set[bytes] = set()
 
-    async def serve(self, connection: Connection) -> None:
-        exchange = Exchange(self._double.next_number(), connection.method, connection.path, connection.headers)
-        self._double.record(exchange)
-        connection.common.append(("request-id", exchange.request_id))
-        try:
-            await self._route(connection, exchange)
-        except Refused as refusal:
-            exchange.broke_rule = True
-            await fail(connection, exchange, HttpError(refusal.status, refusal.message))
-        except ClientLeft:
-            exchange.left.set()
+    def _error(self, exchange: Exchange, step: HttpError) -> dict[str, Any]:
+        return envelope(KINDS.get(step.status, "api_error"), step.message, exchange.request_id)
 
-    async def _route(self, connection: Connection, exchange: Exchange) -> None:
-        raw = await connection.body(self._double.settings.max_body_bytes)
+    async def _route(self, connection: Connection, exchange: Exchange, raw: bytes) -> None:
         authenticate(exchange)
         endpoint = (exchange.method, exchange.path)
         if endpoint == ("POST", "/v1/messages"):
@@ -58,26 +49,15 @@ class Service:
         exchange.body = parse(raw)
         exchange.purpose = "main" if exchange.body.get("tools") else "summarize"
         request, trail = self._check(exchange, counting=False)
-        step = self._double.choose(exchange)
-        if isawaitable(step):
-            step = await connection.until(step)
-        if isinstance(step, HttpError):
-            await fail(connection, exchange, step)
-        else:
-            assert isinstance(step, Reply), f"{step} does not answer {exchange.path}"
-            await self._answer(connection, exchange, request, trail, step)
+        reply = await self._reply(connection, exchange)
+        await self._answer(connection, exchange, request, trail, reply)
 
     async def _count(self, connection: Connection, exchange: Exchange, raw: bytes) -> None:
         exchange.body, exchange.purpose = parse(raw), "count"
         self._check(exchange, counting=True)
-        step = self._double.choose(exchange)
-        if isawaitable(step):
-            step = await connection.until(step)
-        if isinstance(step, HttpError):
-            await fail(connection, exchange, step)
-        else:
-            tokens = step.input_tokens if isinstance(step, Tokens) else exchange.input_tokens
-            await succeed(connection, exchange, {"input_tokens": tokens})
+        step = await self._step(connection, exchange)
+        tokens = step.input_tokens if isinstance(step, Tokens) else exchange.input_tokens
+        await succeed(connection, exchange, {"input_tokens": tokens})
 
     def _check(self, exchange: Exchange, counting: bool) -> tuple[Request, Trail]:
         """Every rule of the API. Raises Refused."""
@@ -108,45 +88,11 @@ class Service:
             await whole(connection, exchange, answer, lambda: self._cache.commit(plan))
 
 
-async def succeed(connection: Connection, exchange: Exchange, body: Any) -> None:
-    exchange.status = 200
-    await connection.json(200, body)
-    exchange.finished = True
-
-
-async def fail(connection: Connection, exchange: Exchange, step: HttpError) -> None:
-    exchange.status, exchange.error = step.status, step.message
-    if step.retry_after is not None:
-        connection.common.append(("retry-after", f"{step.retry_after:g}"))
-    kind = KINDS.get(step.status, "api_error")
-    await connection.json(step.status, envelope(kind, step.message, exchange.request_id))
-
-
 def authenticate(exchange: Exchange) -> None:
-    bearer = exchange.headers.get("authorization", "").removeprefix("Bearer ").strip()
-    if not (exchange.headers.get("x-api-key") or bearer):
+    if not (exchange.headers.get("x-api-key") or bearer(exchange)):
         raise Refused("x-api-key header is required", 401)
     if exchange.method == "POST" and "anthropic-version" not in exchange.headers:
         raise Refused("anthropic-version: header is required")
-
-
-def parse(raw: bytes) -> dict[str, Any]:
-    """Strict JSON: an escaped lone surrogate is refused, as the API does."""
-    try:
-        body = json.loads(raw)
-        # Only an escape can smuggle one in: raw surrogates are no UTF-8.
-        if b"\\u" in raw:
-            json.dumps(body, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        at = error.start
-        raise Refused(
-            f"The request body is not valid JSON: no low surrogate in string: line 1 column {at + 1} (char {at})"
-        ) from None
-    except ValueError as error:
-        raise Refused(f"The request body is not valid JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise Refused("Input should be a valid dictionary")
-    return body
 
 
 def content_key(blocks: Iterable[Any]) -> bytes:

@@ -1,18 +1,16 @@
-"""The endpoints: every request is recorded, checked, and only then answered from the script."""
+"""The endpoints of Chat Completions."""
 
 from collections.abc import Mapping
-from inspect import isawaitable
 from typing import Any
 
-from tests.double.connection import ClientLeft, Connection
-from tests.double.control import Double
+from tests.double.connection import Connection
 from tests.double.errors import Refused
 from tests.double.exchange import Exchange
 from tests.double.fitting import fit, spent
-from tests.double.service import parse
 from tests.double.settings import Model
 from tests.double.steps import HttpError, Reply
 from tests.double.stream import Stream
+from tests.double.walk import Walk, bearer, parse, succeed
 from tests.double_openai import chat_rules
 from tests.double_openai.blocks import in_blocks, tokens
 from tests.double_openai.chunks import ChatAnswer
@@ -20,32 +18,22 @@ from tests.double_openai.chunks import ChatAnswer
 TYPES = {401: "invalid_request_error", 429: "rate_limit_error", 500: "server_error", 503: "server_error"}
 
 
-class ChatService:
-    def __init__(self, double: Double) -> None:
-        self._double = double
+class ChatService(Walk):
+    id_header = "x-request-id"
 
-    async def serve(self, connection: Connection) -> None:
-        exchange = Exchange(self._double.next_number(), connection.method, connection.path, connection.headers)
-        self._double.record(exchange)
-        connection.common.append(("x-request-id", exchange.request_id))
-        try:
-            await self._route(connection, exchange)
-        except Refused as refusal:
-            exchange.broke_rule = True
-            await fail(connection, exchange, HttpError(refusal.status, refusal.message))
-        except ClientLeft:
-            exchange.left.set()
+    def _error(self, exchange: Exchange, step: HttpError) -> dict[str, Any]:
+        code = "context_length_exceeded" if "maximum context length" in step.message else None
+        kind = TYPES.get(step.status, "invalid_request_error" if step.status < 500 else "server_error")
+        return {"error": {"message": step.message, "type": kind, "param": None, "code": code}}
 
-    async def _route(self, connection: Connection, exchange: Exchange) -> None:
-        raw = await connection.body(self._double.settings.max_body_bytes)
-        if not exchange.headers.get("authorization", "").removeprefix("Bearer ").strip():
+    async def _route(self, connection: Connection, exchange: Exchange, raw: bytes) -> None:
+        if not bearer(exchange):
             raise Refused("You didn't provide an API key.", 401)
         if (exchange.method, exchange.path) == ("POST", "/v1/chat/completions"):
             await self._chat(connection, exchange, raw)
         elif (exchange.method, exchange.path) == ("GET", "/v1/models"):
-            exchange.purpose, exchange.status = "models", 200
-            await connection.json(200, self._models())
-            exchange.finished = True
+            exchange.purpose = "models"
+            await succeed(connection, exchange, self._models())
         else:
             raise Refused(f"Unknown request URL: {exchange.method} {exchange.path}", 404)
 
@@ -56,15 +44,8 @@ class ChatService:
         exchange.purpose = "main" if exchange.body.get("tools") else "summarize"
         model = self._double.settings.model(exchange.body["model"])
         self._check_window(exchange, model)
-        step = self._double.choose(exchange)
-        if isawaitable(step):
-            step = await connection.until(step)
-        if isinstance(step, HttpError):
-            await fail(connection, exchange, step)
-        else:
-            assert isinstance(step, Reply), f"{step} does not answer {exchange.path}"
-            answer = self._prepared(exchange, model, step)
-            await Stream(connection, exchange, self._double.settings).play(answer, lambda: None)
+        answer = self._prepared(exchange, model, await self._reply(connection, exchange))
+        await Stream(connection, exchange, self._double.settings).play(answer, lambda: None)
 
     def _check_window(self, exchange: Exchange, model: Model) -> None:
         settings, wanted = self._double.settings, exchange.body["max_tokens"]
@@ -119,12 +100,3 @@ def counted(usage: Mapping[str, Any]) -> dict[str, Any]:
         "prompt_tokens_details": {"cached_tokens": read, "audio_tokens": 0},
         "completion_tokens_details": None,
     }
-
-
-async def fail(connection: Connection, exchange: Exchange, step: HttpError) -> None:
-    exchange.status, exchange.error = step.status, step.message
-    if step.retry_after is not None:
-        connection.common.append(("retry-after", f"{step.retry_after:g}"))
-    code = "context_length_exceeded" if "maximum context length" in step.message else None
-    kind = TYPES.get(step.status, "invalid_request_error" if step.status < 500 else "server_error")
-    await connection.json(step.status, {"error": {"message": step.message, "type": kind, "param": None, "code": code}})
