@@ -9,6 +9,7 @@ from typing import Any
 
 from app.agent.opening import make_desk, open_book
 from app.agent.turn import ContextSettings, Limits, Turn, Workbench
+from app.context.budget import Budget, make_budget
 from app.context.estimate import HeuristicEstimator
 from app.conversation.events import StoredEvent
 from app.conversation.messages import StoredMessage, text_block
@@ -19,7 +20,7 @@ from app.conversation.session import NewSession, Session, SessionSettings
 from app.conversation.tools import ToolRequest, ToolResult
 from app.filesystem.memory import MemoryFiles
 from app.middleware.stack import STACK
-from app.ports import Provider, Tool
+from app.ports import Beginning, Provider, Tool
 from app.providers.scripted import Choice, ScriptedProvider
 from app.providers.scripted import Step as Scripted
 from app.storage.memory.events import MemoryEvents
@@ -158,6 +159,10 @@ def profile_of(session: Session, model: str) -> ModelProfile:
     return resolve(model, TABLE)
 
 
+def plain_budget(beginning: Beginning) -> Budget:
+    return make_budget(profile_of(beginning.session, beginning.run.model), None, None)
+
+
 class Works:
     """One store, any number of processes over it."""
 
@@ -207,7 +212,7 @@ class Works:
         """A run that has just started, for a loop of the test's own."""
         session = session or await self.open()
         await self.runs.accept(NewRun(self.ids.new("run"), session.id, posted(text), session.model), False, None)
-        taken = await self.runs.start(session.id, "one", lambda beginning: plans.start(beginning, self.ids))
+        taken = await self.runs.start(session.id, "one", self.starts)
         assert taken is not None
         run, profile = taken.beginning.run, profile_of(session, session.model)
         book, rows = await open_book(self.bench, session, run)
@@ -215,6 +220,10 @@ class Works:
         return Turn(
             session, run, profile, journal, self.bench, book, make_desk(self.bench, profile), True, self.bench.tools
         )
+
+    def starts(self, beginning: Beginning) -> Step:
+        """As a process begins a run."""
+        return plans.start(beginning, self.ids, plain_budget)
 
     async def turn(self, turns: Turns, session: Session, text: str = "go") -> Run:
         """A posted turn, to its end."""

@@ -35,7 +35,7 @@ class Book:
         self.made: tuple[Epoch, ...] = ()
         self.compactions = int(state.get("compactions", 0))
         self.counted_at = 0
-        self.estimated = 0
+        self.estimated = int(state.get("estimated", 0))
         self.compacted = _unsent(ledger)
         self.warned: set[str] = set()
         self.ignored: list[str] = []
@@ -53,14 +53,26 @@ class Book:
             self._key = (system, declared, preamble_key(model, system, declared))
         return self._key[2]
 
-    def plan(self, memo: Memo, epoch: Epoch | None = None, force: Mapping[str, Any] | None = None) -> Plan:
-        """The ledger with this memo and epoch. `force` is cleared by every call, whatever its outcome."""
+    def plan(
+        self,
+        memo: Memo,
+        epoch: Epoch | None = None,
+        force: Mapping[str, Any] | None = None,
+        estimated: int | None = None,
+    ) -> Plan:
+        """The ledger with this memo and epoch. `force` is cleared by every call, whatever its outcome; `estimated` None
+        leaves what there is."""
         ledger = replace(self.ledger, memo=memo, force=force, written=self.ledger.written + 1)
         if epoch is not None:
             ledger = with_epoch(ledger, epoch, self._run_id)
         made = sum(isinstance(record, Cut) for record in epoch.records) if epoch else 0
         private = private_state(ledger, self._run_id, self._private, epoch)
-        return Plan(ledger, epoch, {"private": private, "compactions": self.compactions + made, **self._traced()})
+        estimated = self.estimated if estimated is None else estimated
+        return Plan(ledger, epoch, self._state(private, self.compactions + made, estimated))
+
+    def _state(self, private: Mapping[str, Any], compactions: int, estimated: int) -> dict[str, Any]:
+        told = {"estimated": estimated} if estimated else {}
+        return {"private": private, "compactions": compactions, **told, **self._traced()}
 
     def _traced(self) -> Mapping[str, Any]:
         return {"trace_id": self.trace_id} if self.trace_id else {}
@@ -68,13 +80,14 @@ class Book:
     def prepare(self, pairs: Sequence[Pair]) -> Plan:
         """The ledger with these summaries of old batches, for the next epoch to show."""
         ledger = replace(self.ledger, pairs=(*self.ledger.pairs, *pairs), written=self.ledger.written + 1)
-        state = {"private": private_state(ledger, self._run_id, self._private), "compactions": self.compactions}
-        return Plan(ledger, None, state)
+        private = private_state(ledger, self._run_id, self._private)
+        return Plan(ledger, None, self._state(private, self.compactions, self.estimated))
 
     def turn_to(self, plan: Plan) -> None:
         self._tool_done = self._tool_done or (self.ledger.force is not None and plan.ledger.force is None)
         self.ledger, self._private = plan.ledger, plan.state["private"]
         self.compactions = plan.state["compactions"]
+        self.estimated = plan.state.get("estimated", 0)
         self._stored_trace_id = plan.state.get("trace_id")
         if plan.epoch is not None:
             self.made = (*self.made, plan.epoch)
@@ -88,8 +101,7 @@ class Book:
     @property
     def state(self) -> Mapping[str, Any]:
         """As it is stored, or will be by the next plan."""
-        private = {"private": self._private, "compactions": self.compactions} if self._private else {}
-        return {**private, **self._traced()}
+        return self._state(self._private, self.compactions, self.estimated) if self._private else self._traced()
 
     @property
     def unstored_state(self) -> Mapping[str, Any] | None:

@@ -30,11 +30,9 @@ async def store_epoch(turn: Turn, request: ModelRequest, call: Call) -> None:
     events = (*declined_events(call), *(_compacted(call, request, record) for record in records))
     if epoch is None and not events and memo == turn.book.ledger.memo and turn.book.ledger.force is None:
         return
-    plan = turn.book.plan(memo, epoch)
+    plan = turn.book.plan(memo, epoch, estimated=call.tokens(request) if counted else None)
     await turn.log.write(Step(events=events, state=plan.state, usage=_with_summarizer(turn, call.draft.usage)))
     turn.book.turn_to(plan)
-    if counted:
-        turn.book.estimated = call.tokens(request)
     call.draft.usage = Usage()
     call.draft.declined.clear()
     call.draft.memo = turn.book.ledger.memo

@@ -130,7 +130,8 @@ async def _store(turn: Turn, message_id: str, reply: Reply, attempt: Attempt) ->
     whole = turn.desk.sizes.request(attempt.request)
     memo = turn.book.ledger.memo
     memo = learn(memo, reply.usage, whole, added(attempt.call, memo), turn.log.rows[-1].seq + 1)
-    plan = turn.book.plan(replace(memo, last_call_at=turn.bench.clock.now().timestamp()))
+    memo = replace(memo, last_call_at=turn.bench.clock.now().timestamp())
+    plan = turn.book.plan(memo, estimated=0 if reply.usage.total_input else attempt.call.tokens(attempt.request))
     await turn.log.write(
         Step(
             messages=(NewMessage(message_id, "assistant", reply.content, reply.stop_reason, reply.usage),),
@@ -141,4 +142,3 @@ async def _store(turn: Turn, message_id: str, reply: Reply, attempt: Attempt) ->
         )
     )
     turn.book.turn_to(plan)
-    turn.book.estimated = 0 if reply.usage.total_input else attempt.call.tokens(attempt.request)

@@ -1,6 +1,7 @@
 """What one run's loop works with."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -9,6 +10,7 @@ from app.context.budget import Budget, make_budget
 from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import Content
 from app.conversation.model_profile import ModelProfile
+from app.conversation.records import Memo
 from app.conversation.request import ToolDefinition
 from app.conversation.run import Run, Step
 from app.conversation.session import Session
@@ -116,6 +118,18 @@ def _with_client(run_here: Registry, session: Session) -> Registry:
     return run_here.with_client([ToolDefinition(**tool) for tool in session.settings.tools])
 
 
+def budget_of(profile: ModelProfile, session: Session, run: Run, memo: Memo) -> tuple[Budget, Mapping[str, Any] | None]:
+    """With the thinking it leaves room for: what the session was opened with, or nothing where that does not fit the
+    model of this run. The door has checked it for the session's own."""
+    wanted = run.input.max_tokens or session.settings.max_tokens
+    thinking = session.settings.thinking
+    with suppress(ValueError):
+        budget = make_budget(profile, wanted, thinking, memo.learned_window)
+        if not thinking or thinking.get("budget_tokens", 0) < budget.max_tokens:
+            return budget, thinking
+    return make_budget(profile, wanted, None, memo.learned_window), None
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One run at work. What it has done so far is read back from `log` and `book`, never kept beside them.
@@ -135,22 +149,11 @@ class Turn:
 
     @property
     def budget(self) -> Budget:
-        return self._budget(self.thinking)
+        return budget_of(self.profile, self.session, self.run, self.book.ledger.memo)[0]
 
     @property
     def thinking(self) -> Mapping[str, Any] | None:
-        """What the session was opened with, or nothing where its budget does not fit the model of this run: the door
-        has checked it for the session's own."""
-        chosen = self.session.settings.thinking
-        try:
-            answer = self._budget(chosen).max_tokens
-        except ValueError:
-            return None
-        return None if chosen and chosen.get("budget_tokens", 0) >= answer else chosen
-
-    def _budget(self, thinking: Mapping[str, Any] | None) -> Budget:
-        wanted = self.run.input.max_tokens or self.session.settings.max_tokens
-        return make_budget(self.profile, wanted, thinking, self.book.ledger.memo.learned_window)
+        return budget_of(self.profile, self.session, self.run, self.book.ledger.memo)[1]
 
     async def list_tools_afresh(self) -> None:
         """For an epoch that is about to begin."""

@@ -135,7 +135,7 @@ class Failed(BaseModel):
 
 
 class Ended(BaseModel):
-    """What the run had used; nothing for a run that never started or whose owner died."""
+    """What the run had used; nothing for a run that never started."""
 
     stop_reason: str | None = None
     usage: Usages = Field(default_factory=dict)

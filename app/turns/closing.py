@@ -10,7 +10,7 @@ from app.context.gauge import fill_and_level
 from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import StoredMessage, text_block
 from app.conversation.run import Closing, NewMessage, RunStatus, Step
-from app.conversation.usage import usage_to_json
+from app.conversation.usage import UsageByPurpose, usage_to_json
 from app.errors import RunFailed
 from app.ports import IdSource, TurnLog
 
@@ -48,16 +48,12 @@ def failure(error: Exception) -> Outcome:
     return Outcome(RunStatus.FAILED, stop_reason, {"code": error.code, "detail": error.detail, **error.extra})
 
 
-def terminal_event(status: RunStatus, data: Mapping[str, Any] | None = None) -> NewEvent:
-    return NewEvent(_TERMINAL[status], data or {})
-
-
 def closing_step(log: TurnLog, run_id: str, budget: Budget, outcome: Outcome, ids: IdSource) -> Step:
     """Every open call gets its one result; one terminal event; the counters once."""
     reason = CANCELLED if outcome.status is RunStatus.CANCELLED else FAILED
     answered, results = answer_open(log.rows, log.calls, ids.new("msg"), lambda _: reason)
     receipts = _receipt(outcome, ids)
-    last_input = outcome.estimated or last_input_tokens(log.rows, run_id)
+    last, closing = ending(outcome, log.rows, run_id, budget, log.usage)
     return Step(
         messages=(*results, *receipts),
         changes=answered,
@@ -65,11 +61,22 @@ def closing_step(log: TurnLog, run_id: str, budget: Budget, outcome: Outcome, id
             *_discard(log, outcome),
             *(completed_event(call) for call in answered),
             *(NewEvent(EventType.MESSAGE_ASSISTANT, message=len(results)) for _ in receipts),
-            *_gauge(last_input, budget, outcome.estimated > 0),
-            terminal_event(outcome.status, _terminal_data(log, outcome)),
+            *last,
         ),
         state=outcome.state,
-        closing=Closing(outcome.status, outcome.stop_reason, outcome.error, last_input, outcome.compactions),
+        closing=closing,
+    )
+
+
+def ending(
+    outcome: Outcome, rows: Sequence[StoredMessage], run_id: str, budget: Budget, usage: UsageByPurpose
+) -> tuple[tuple[NewEvent, ...], Closing]:
+    """The last events of a run and what its closing stores, whoever ends it. `rows`: the newest ones, at the end."""
+    last_input = outcome.estimated or _last_input_tokens(rows, run_id)
+    data = outcome.error or {"stop_reason": outcome.stop_reason, "usage": usage_to_json(usage)}
+    return (
+        (*_gauge(last_input, budget, outcome.estimated > 0), NewEvent(_TERMINAL[outcome.status], data)),
+        Closing(outcome.status, outcome.stop_reason, outcome.error, last_input, outcome.compactions),
     )
 
 
@@ -79,7 +86,7 @@ def _receipt(outcome: Outcome, ids: IdSource) -> tuple[NewMessage, ...]:
     return (NewMessage(ids.new("msg"), "assistant", (text_block(outcome.receipt),), agent_visible=False),)
 
 
-def last_input_tokens(rows: Sequence[StoredMessage], run_id: str) -> int | None:
+def _last_input_tokens(rows: Sequence[StoredMessage], run_id: str) -> int | None:
     """Total input of the run's newest answer that reported usage; None when there is none."""
     usages = (row.usage for row in reversed(rows) if row.run_id == run_id and row.usage is not None)
     return next((usage.total_input for usage in usages if usage.total_input), None)
@@ -97,9 +104,3 @@ def _gauge(last_input: int | None, budget: Budget, estimated: bool) -> tuple[New
     fill, level = fill_and_level(last_input, budget)
     data = {"last_input_tokens": last_input, "fill": fill, "level": level, "estimated": estimated}
     return (NewEvent(EventType.SESSION_USAGE, data),)
-
-
-def _terminal_data(log: TurnLog, outcome: Outcome) -> Mapping[str, Any]:
-    if outcome.error is not None:
-        return outcome.error
-    return {"stop_reason": outcome.stop_reason, "usage": usage_to_json(log.usage)}

@@ -8,10 +8,12 @@ from functools import partial
 from typing import Any
 
 from app import telemetry
-from app.agent.turn import Workbench
+from app.agent.turn import Workbench, budget_of
+from app.context.budget import Budget
+from app.context.ledger import read_ledger
 from app.conversation.run import Lease, RunStatus
 from app.errors import LeaseLost, StoreUnavailable
-from app.ports import Renewal, RunStore, Taken
+from app.ports import Beginning, Renewal, RunStore, Taken
 from app.turns import plans
 from app.turns.broadcast import Broadcast
 from app.turns.shielded import heard
@@ -56,7 +58,7 @@ class Runner:
         """Starts the session's next queued run, if there is one and nothing of it is running."""
         ended = True
         while ended and not (self._stopping or (self._draining and not in_drain)):
-            plan = partial(plans.start, ids=self._bench.ids)
+            plan = partial(plans.start, ids=self._bench.ids, budget_of=self._budget_of)
             taken = await self._take(self._runs.start(session_id, self._owner, plan))
             ended = taken is not None and taken.closed
 
@@ -72,7 +74,7 @@ class Runner:
         if left := set(self._left):
             await self._runs.release(list(left))
             self._left -= left
-        plan = partial(plans.take_over, tools=self._bench.tools, ids=self._bench.ids)
+        plan = partial(plans.take_over, tools=self._bench.tools, ids=self._bench.ids, budget_of=self._budget_of)
         taken = await self._take(self._runs.take_over(self._owner, plan))
         if taken is None:
             return False
@@ -121,6 +123,11 @@ class Runner:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_S)
         await self._release(leases)
+
+    def _budget_of(self, beginning: Beginning) -> Budget:
+        session, run = beginning.session, beginning.run
+        ledger, _ = read_ledger(run.state.get("private"), {})
+        return budget_of(self._profile_of(session, run.model), session, run, ledger.memo)[0]
 
     def _give(self, lease: Lease, order: RunStatus | None) -> None:
         future = self._orders.get(lease)

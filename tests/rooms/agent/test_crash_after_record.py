@@ -91,6 +91,27 @@ async def test_a_run_that_dies_for_good_still_counts_what_it_stored():
         await killed(room)
     assert (await room.turns.wait(room.session.id, run.id)).status is RunStatus.INTERRUPTED
     assert (await room.stored()).compactions == 1
+    assert await gauge_of(room, run) == room.cuts[-1]["tokens_after"]
+
+
+async def test_what_an_earlier_owner_left_of_the_view_is_what_a_cancel_tells():
+    """No usage from before the compaction."""
+    room = await full()
+    run = await dies(room)
+    await room.turns.cancel(room.session.id, run.id)
+    assert (await taken_over(room, run)).status is RunStatus.CANCELLED
+    assert await gauge_of(room, run) == room.cuts[-1]["tokens_after"]
+
+
+async def gauge_of(room: LongSession, run: Run) -> int:
+    """What the run told at its end, which is what the session says now."""
+    [usage] = [
+        event.data for event in await room.log(room.session)
+        if event.run_id == run.id and event.type is EventType.SESSION_USAGE
+    ]  # fmt: skip
+    assert usage["estimated"]
+    assert usage["last_input_tokens"] == (await room.stored()).last_input_tokens
+    return int(usage["last_input_tokens"])
 
 
 async def test_a_compaction_that_was_asked_for_is_made_by_the_next_owner():

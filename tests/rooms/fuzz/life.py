@@ -184,18 +184,18 @@ class Life:
         stored = await self.works.sessions.get("t", known.session.id)
         assert stored.usage == total
         assert stored.status == "idle"
-        await self.check_counters(known, stored, [run.id for run in runs])
+        await self.check_counters(known, stored)
 
-    async def check_counters(self, known: Known, stored: Session, runs: list[str]) -> None:
-        """The newest request as answers tell it, or a later event; a takeover that ends a run has no event for it."""
+    async def check_counters(self, known: Known, stored: Session) -> None:
+        """The newest request, as an event of each run that sent one tells it."""
         log, rows = await self.works.log(known.session), await self.works.rows(known.session)
         compacted = [event.data for event in log if event.type is EventType.CONTEXT_COMPACTED]
         assert stored.compactions == sum(data["tier"] in COUNTED for data in compacted)
         told = [(event.run_id, event.data) for event in log if event.type is EventType.SESSION_USAGE]
         answered = [(row.run_id, row.usage.total_input) for row in rows if row.usage and row.usage.total_input]
-        newest = [(runs.index(run_id or ""), 0, place, tokens) for place, (run_id, tokens) in enumerate(answered)]
-        newest += [(runs.index(run_id or ""), 1, 0, data["last_input_tokens"]) for run_id, data in told]
-        assert stored.last_input_tokens == (max(newest)[3] if newest else 0)
+        assert stored.last_input_tokens == (told[-1][1]["last_input_tokens"] if told else 0)
+        assert {run_id for run_id, _ in answered} <= {run_id for run_id, _ in told}
+        assert len({run_id for run_id, _ in told}) == len(told)
         by_usage = [(run_id, data["last_input_tokens"]) for run_id, data in told if not data["estimated"]]
         assert {*by_usage} <= {*answered}
 

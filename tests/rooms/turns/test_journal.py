@@ -9,7 +9,6 @@ from app.conversation.messages import text_block
 from app.conversation.reply import Delta
 from app.conversation.run import NewMessage, NewRun, Step
 from app.errors import LeaseLost
-from app.turns import plans
 from app.turns.broadcast import Broadcast
 from app.turns.journal import Journal
 from app.turns.shielded import finish
@@ -28,7 +27,7 @@ class Desk:
     async def open(self) -> Journal:
         session = await self.works.open()
         await self.works.runs.accept(NewRun("run_1", session.id, posted(), "m"), False, None)
-        taken = await self.works.runs.start(session.id, "one", lambda found: plans.start(found, self.works.ids))
+        taken = await self.works.runs.start(session.id, "one", self.works.starts)
         assert taken is not None
         self._reader = self.broadcast.subscribe(session.id, asyncio.Future())
         self._subscription = self._reader.__enter__()

@@ -10,7 +10,6 @@ from app.conversation.events import TERMINAL_EVENTS
 from app.conversation.run import NewRun, RunStatus
 from app.errors import StoreUnavailable
 from app.providers.scripted import call, say
-from app.turns import plans
 from tests.twins import LEASE_S, FakeTool, Gate, Works, echo, posted
 
 STEPS = 7  # assistant, started, done, results, assistant, closing; and one that is never reached
@@ -103,7 +102,7 @@ async def test_a_takeover_that_had_no_answer_is_made_again_and_what_is_at_work_i
     session, mine = await works.open(), await works.open()
     dead = NewRun(works.ids.new("run"), session.id, posted(), session.model)
     await works.runs.accept(dead, False, None)
-    assert await works.runs.start(session.id, "dead", lambda beginning: plans.start(beginning, works.ids))
+    assert await works.runs.start(session.id, "dead", works.starts)
     works.clock.advance(LEASE_S + 1)
     turns = works.process("one")
     busy, _ = await turns.post(mine, posted(), False, None)

@@ -160,7 +160,7 @@ async def test_a_run_cancelled_while_its_owner_was_dead_ends_at_the_takeover():
     works.clock.advance(LEASE_S + 1)
     await two._recover()
     assert (await two.wait(session.id, run.id)).status is RunStatus.CANCELLED
-    assert kinds(await works.log(session))[-1] is EventType.TURN_CANCELLED
+    assert kinds(await works.log(session))[-2:] == [EventType.SESSION_USAGE, EventType.TURN_CANCELLED]
 
 
 async def test_after_a_stop_the_next_start_goes_on_at_once_and_nobody_died():
