@@ -1,9 +1,9 @@
 """Work on what is large, done so that it does not hold up everybody else's streams."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -19,3 +19,16 @@ async def apart(large: bool, work: Callable[[], T]) -> T:
     if not large:
         return work()
     return await asyncio.get_running_loop().run_in_executor(_thread, work)
+
+
+def is_large(value: Any) -> bool:
+    """Whether a JSON value takes more than LARGE_BYTES, roughly; of a larger one no more is looked at."""
+    size, waiting = 0, [value]
+    while waiting and size <= LARGE_BYTES:
+        item = waiting.pop()
+        size += len(item) if isinstance(item, str) else 8
+        if isinstance(item, Mapping):
+            waiting.extend(item.values())
+        elif isinstance(item, list | tuple):
+            waiting.extend(item)
+    return size > LARGE_BYTES

@@ -9,14 +9,15 @@ from app.conversation.messages import tool_uses
 from app.conversation.run import CallState, NewMessage, ToolCall
 
 
-def imported_calls(messages: Sequence[NewMessage]) -> Iterator[ToolCall]:
-    """In state done, each with the result that the user messages after it hold, if one does. Seqs count from 1."""
-    for seq, message in enumerate(messages, 1):
-        if asked := tool_uses(message.content):
-            answers = takewhile(lambda after: after.role == "user", messages[seq:])
-            found, _ = match(asked, tuple(block for answer in answers for block in answer.content))
-            for index, (block, result) in enumerate(zip(asked, found, strict=True)):
-                yield _call(seq, index, block, result or {})
+def imported_calls(messages: Sequence[NewMessage], seq: int) -> Iterator[ToolCall]:
+    """Those of the message `seq` (from 1): in state done, each with the result that the user messages after it hold, if
+    one does."""
+    if asked := tool_uses(messages[seq - 1].content):
+        after = (messages[place] for place in range(seq, len(messages)))
+        answers = takewhile(lambda message: message.role == "user", after)
+        found, _ = match(asked, tuple(block for answer in answers for block in answer.content))
+        for index, (block, result) in enumerate(zip(asked, found, strict=True)):
+            yield _call(seq, index, block, result or {})
 
 
 def _call(seq: int, index: int, block: Mapping[str, Any], result: Mapping[str, Any]) -> ToolCall:

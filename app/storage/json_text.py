@@ -1,6 +1,8 @@
 """JSON text that keeps what was written: keys, their order, and numbers of any size. NaN and infinities are refused."""
 
 import json
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -19,10 +21,20 @@ def dumps(value: Any) -> bytes:
         text = orjson.dumps(value)
     except orjson.JSONEncodeError:  # integers beyond 64 bit, lone surrogates
         return _exact(clean_json(value)).encode()
-    # orjson writes NaN as null, and PostgreSQL refuses an escaped NUL as soon as it looks into the text.
-    if b"null" in text or b"\\u0000" in text:
-        return _exact(clean_json(value)).encode()
+    # PostgreSQL refuses an escaped NUL as soon as it looks into the text.
+    if b"\\u0000" in text:
+        text = orjson.dumps(clean_json(value))
+    if b"null" in text:  # as orjson writes NaN
+        _check_finite(value)
     return text
+
+
+def _check_finite(value: Any) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("NaN and infinities are not JSON compliant")
+    if isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            _check_finite(item)
 
 
 def loads(text: bytes) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import asyncpg
 
+from app.apart import MANY_ROWS, apart, is_large
 from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session
 from app.conversation.usage import Purpose, Usage, usage_to_json
@@ -14,11 +15,26 @@ from app.storage import cursor
 from app.storage.acceptance import oldest_live, take_turns
 from app.storage.engine import Pool
 from app.storage.idempotency import made_by, take_key
-from app.storage.imported import imported_calls
 from app.storage.json_text import dumps
+from app.storage.pages import pages
 from app.storage.rows import SESSION_COLUMNS, session_of
-from app.storage.steps import ADDED_USAGE, CALL_RECORD, MESSAGE_RECORD, call_row, message_row
+from app.storage.steps import ADDED_USAGE, CALL_RECORD, MESSAGE_RECORD
 
+_ROWS = f"""
+    added as (
+        insert into messages (
+            session_id, seq, id, role, content, stop_reason, usage, user_visible, agent_visible, created_at
+        )
+        select
+            $1, place, id, role, content, stop_reason, usage, user_visible, agent_visible, coalesce(created_at, now())
+        from json_to_recordset({{messages}}) as x {MESSAGE_RECORD}
+    ), called as (
+        insert into tool_calls (session_id, message_seq, index, tool_use_id, name, state, result, is_error)
+        select $1, place, index, tool_use_id, name, state, result, is_error
+        from json_to_recordset({{calls}}) as x {CALL_RECORD}
+    )
+"""
+_MORE = f"with {_ROWS.format(messages='$2', calls='$3')} select"
 _CREATE = f"""
     with session as (
         insert into sessions (
@@ -28,18 +44,7 @@ _CREATE = f"""
         returning {SESSION_COLUMNS}
     ), head as (
         insert into session_heads (session_id, next_message_seq) values ($1, $7 + 1)
-    ), added as (
-        insert into messages (
-            session_id, seq, id, role, content, stop_reason, usage, user_visible, agent_visible, created_at
-        )
-        select
-            $1, place, id, role, content, stop_reason, usage, user_visible, agent_visible, coalesce(created_at, now())
-        from json_to_recordset($8) as x {MESSAGE_RECORD}
-    ), called as (
-        insert into tool_calls (session_id, message_seq, index, tool_use_id, name, state, result, is_error)
-        select $1, place, index, tool_use_id, name, state, result, is_error
-        from json_to_recordset($9) as x {CALL_RECORD}
-    ), based as (
+    ), {_ROWS.format(messages="$8", calls="$9")}, based as (
         insert into runs (id, session_id, turn, kind, status, input, model, state_json, usage, created_at, ended_at)
         select $10::text, $1, 0, 'base', 'completed', '{{"content": []}}', $5, $11::json, '{{}}', now(), now()
         where $10::text is not null
@@ -94,6 +99,8 @@ class PostgresSessions:
         admit: Admit | None = None,
     ) -> tuple[Session, bool]:
         base_id, state = session.base or (None, None)
+        large = len(messages) > MANY_ROWS or is_large([message.content for message in messages])
+        (rows, calls), *more = await apart(large, lambda: list(pages(messages)))
         async with self._pool.transaction() as connection:
             if key is not None and (made := await take_key(connection, key, session.id)) != session.id:
                 return await _get(connection, session.tenant, made), False
@@ -109,12 +116,14 @@ class PostgresSessions:
                 session.model,
                 dumps(asdict(session.settings)),
                 len(messages),
-                dumps([message_row(seq, message) for seq, message in enumerate(messages, 1)]),
-                dumps([call_row(call.message_seq, call) for call in imported_calls(messages)]),
+                rows,
+                calls,
                 base_id,
                 None if state is None else dumps(state),
                 session.parent_session_id,
             )
+            for page in more:
+                await connection.execute(_MORE, session.id, *page)
             return session_of(row), True
 
     async def made_by(self, key: Idempotency | None) -> Session | None:

@@ -35,7 +35,7 @@ class MemorySessions:
         if admit is not None:
             admit(len(self._state.rooms_of(session.tenant)))
         messages = [replace(message, content=tuple(kept(message.content))) for message in messages]
-        calls = list(imported_calls(messages))
+        calls = [call for seq in range(1, len(messages) + 1) for call in imported_calls(messages, seq)]
         self._state.claim_ids(None, messages, calls)
         self._state.keep(key, session.id)
         at = self._state.clock.now()
