@@ -12,6 +12,7 @@ HangoError
 |  |- CallNotWaiting, CallAnswered    name the call
 |  '- IdempotencyMismatch
 |- BodyTooLarge, InputTooLarge        413, with the numbers
+|- HeadTooLarge                       431, with the limit
 |- TooManyRequests                    429, with the limit and when to ask again
 |  '- TooManyLiveRuns, TooManySessions
 |- CursorTooOld                       410, names the oldest event that is left
@@ -128,6 +129,10 @@ class IdempotencyMismatch(Conflict):
 
 class BodyTooLarge(HangoError):
     status, code, title = 413, "body_too_large", "The body is too large"
+
+
+class HeadTooLarge(HangoError):
+    status, code, title = 431, "head_too_large", "The request's head is too large"
 
 
 class InputTooLarge(HangoError):

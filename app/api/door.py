@@ -1,8 +1,7 @@
 """The outermost door: who is asking, and whether the body is fit to be read. Plain ASGI, so it also guards streams."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Sequence
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,7 +15,8 @@ from app.errors import BodyTooLarge, Forbidden, HangoError, Unauthorized
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
 LOCAL_TENANT = "local"
-LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+# The whole of a Host header: a name with anything else in it would be read otherwise elsewhere.
+_LOOPBACK = re.compile(r"(127\.0\.0\.1\.?|localhost\.?|\[::1\])(:[0-9]{0,5})?")
 # The ids in a path, for the log.
 _IDS = re.compile(r"/v1/sessions/(?P<session>[\w-]{1,64})(?:/turns/(?P<run>[\w-]{1,64}))?", re.ASCII)
 
@@ -66,14 +66,14 @@ class Door:
         if scope["path"] in OPEN_PATHS:
             return LOCAL_TENANT
         if self._keys:
-            return tenant_of(self._keys, headers.get("authorization", ""))
+            return tenant_of(self._keys, headers.getlist("authorization"))
         _check_local(headers)
         return LOCAL_TENANT
 
 
-def tenant_of(keys: Sequence[ApiKey], authorization: str) -> str:
-    """Compares with every key, each in constant time. Raises Unauthorized."""
-    scheme, _, key = authorization.partition(" ")
+def tenant_of(keys: Sequence[ApiKey], authorizations: Sequence[str]) -> str:
+    """Compares with every key, each in constant time. Raises Unauthorized, for two headers too: which one counts?"""
+    scheme, _, key = (authorizations[0] if len(authorizations) == 1 else "").partition(" ")
     digest = digest_of(key.strip())
     found = [known.tenant for known in keys if known.has(digest)]
     if scheme.lower() != "bearer" or not found:
@@ -95,22 +95,15 @@ def _set(headers: Iterable[tuple[bytes, bytes]], name: bytes, value: bytes) -> l
     return [*(header for header in headers if header[0] != name), (name, value)]
 
 
-def _check_local(headers: Mapping[str, str]) -> None:
+def _check_local(headers: Headers) -> None:
     """Without keys a page of another site must not reach the server: neither by its origin nor by a renamed host."""
-    host = headers.get("host", "").lower()
-    if _host_name(host) not in LOOPBACK_HOSTS:
+    hosts = [host.lower() for host in headers.getlist("host")]
+    if len(hosts) != 1 or not _LOOPBACK.fullmatch(hosts[0]):
         raise Forbidden("Without API keys only loopback hosts are served; the Host header names another one.")
-    origin = headers.get("origin")
-    foreign = origin is not None and origin.lower().partition("://")[2] != host
-    if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+    own = (f"http://{hosts[0]}", f"https://{hosts[0]}")
+    foreign = any(origin.lower() not in own for origin in headers.getlist("origin"))
+    if foreign or any(site not in ("none", "same-origin") for site in headers.getlist("sec-fetch-site")):
         raise Forbidden("Without API keys only same-origin requests are served.")
-
-
-def _host_name(host: str) -> str | None:
-    try:
-        return (urlsplit(f"//{host}").hostname or "").removesuffix(".")  # a fully qualified name ends with a dot
-    except ValueError:  # brackets that hold no IPv6 address
-        return None
 
 
 async def _read(receive: Receive, headers: Headers, limit: int) -> Body:

@@ -1,13 +1,15 @@
 """HTTP as it also comes: HEAD, chunks, half bodies, odd paths, odd headers."""
 
+import asyncio
 import json
 
 import pytest
 
+from app.api.connection import MAX_HEAD_BYTES
 from tests.double.control import Double
 from tests.double.steps import Reply, call, say
 from tests.journeys.house import Build, House
-from tests.journeys.raw import ask, half_sent
+from tests.journeys.raw import ask, connect, half_sent, parsed
 
 
 async def test_head_answers_as_get_does_without_a_body(build: Build):
@@ -62,6 +64,49 @@ async def test_a_too_large_body_is_refused_before_it_is_sent(build: Build):
     lines = ["POST /v1/sessions HTTP/1.1", "host: localhost", "content-length: 5000000", "expect: 100-continue"]
     status, _, answer = await ask(house.url, *lines)
     assert (status, json.loads(answer)["body_bytes"]) == (413, 5_000_000)
+
+
+POST = "POST /v1/sessions HTTP/1.1\r\nhost: localhost\r\n"
+CHUNKED = f"{POST}transfer-encoding: chunked\r\n\r\n2"
+
+
+ENDLESS = {
+    "header": (f"{POST}x: ", ""),
+    "whole header": (f"{POST}x: ", "\r\n\r\n"),
+    "many headers": (POST + "x:y\r\n" * 9000 + "z:", ""),
+    "target": ("POST /v1/", ""),
+    "whole target": ("POST /v1/", " HTTP/1.1\r\nhost: localhost\r\n\r\n"),
+    "chunk extension": (f"{CHUNKED};", ""),
+    "trailer": (f"{CHUNKED}\r\n{{}}\r\n0\r\nx: ", "\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize(("start", "end"), ENDLESS.values(), ids=ENDLESS.keys())
+async def test_a_head_without_an_end_is_refused_before_it_fills_the_memory(build: Build, start: str, end: str):
+    house = await build()
+    reader, writer = await connect(house.url)
+    size = MAX_HEAD_BYTES + (100 if end else 1) - len(start)
+    writer.write((start + "a" * size + end).encode())
+    async with asyncio.timeout(5):
+        status, _, answer = parsed(await reader.read())
+    writer.close()
+    assert (status, json.loads(answer)["limit_bytes"]) == (431, MAX_HEAD_BYTES)
+    assert (await house.get("/v1/sessions"))["data"] == []
+
+
+async def test_a_large_head_and_many_requests_on_one_connection_are_served(build: Build):
+    house = await build()
+    for _ in range(3):
+        assert (await house.http.get("/v1/models", headers={"X": "y" * 60_000})).status_code == 200
+
+
+async def test_a_trailer_is_no_header(build: Build):
+    house = await build()
+    lines = ["POST /v1/sessions HTTP/1.1", "host: localhost", "transfer-encoding: chunked"]
+    for _ in range(2):
+        status, _, _ = await ask(house.url, *lines, body=b"2\r\n{}\r\n0\r\nidempotency-key: k\r\n\r\n")
+        assert status == 201
+    assert len((await house.get("/v1/sessions"))["data"]) == 2
 
 
 async def test_a_client_that_leaves_before_its_body_ends_changes_nothing(house: House, double: Double):

@@ -5,6 +5,7 @@ import pytest
 from tests.double.control import Double
 from tests.double.steps import say
 from tests.journeys.house import Build, House, client
+from tests.journeys.raw import ask
 from tests.serving import run
 
 KEYS = {"api_keys": "red:red-key-1,red:red-key-2,blue:blue-key"}
@@ -73,6 +74,14 @@ async def test_a_key_that_hango_made_works_through_its_hashed_entry(build: Build
         assert (await house.http.get("/v1/sessions", headers=bearer(wrong))).status_code == 401
 
 
+async def test_of_two_keys_none_counts(build: Build):
+    house = await build(**KEYS)
+    lines = ["GET /v1/sessions HTTP/1.1", "host: a", "authorization: Bearer blue-key"]
+    assert (await ask(house.url, *lines))[0] == 200
+    for second in ("Bearer red-key-1", "Bearer blue-key", ""):
+        assert (await ask(house.url, *lines, f"authorization: {second}"))[0] == 401
+
+
 async def test_with_keys_any_host_and_origin_may_ask(build: Build):
     house = await build(**KEYS)
     headers = {**bearer("blue-key"), "Host": "agents.example.com", "Origin": "https://app.example.com"}
@@ -89,6 +98,12 @@ FOREIGN = [
     "",
     "127.0.0.2",
     "0.0.0.0",
+    "evil.example@localhost",
+    "localhost/evil.example",
+    "localhost#evil.example",
+    "localhost:123456",
+    "localhost:x",
+    "localhost, evil.example",
 ]
 
 
@@ -110,7 +125,7 @@ async def test_without_keys_other_hosts_are_refused(build: Build, host: str):
 @pytest.mark.parametrize(
     "headers",
     [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://localhost:1"}, {"Origin": "http://["},
-     {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}],
+     {"Origin": "ftp://localhost:8000"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}],
     ids=str,
 )  # fmt: skip
 async def test_without_keys_pages_of_other_sites_are_refused(build: Build, headers):
@@ -118,3 +133,17 @@ async def test_without_keys_pages_of_other_sites_are_refused(build: Build, heade
     answer = await house.http.post("/v1/sessions", headers={"Host": "localhost:8000", **headers})
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
     assert (await house.get("/v1/sessions"))["data"] == []
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "status"),
+    [("/", ["host: localhost", "host: evil.example"], 403), ("/", ["host: localhost", "host: localhost"], 403),
+     ("/", [], 403), ("http://evil.example/", ["host: localhost"], 403),
+     ("http://evil.example@localhost/", ["host: localhost"], 403), ("http://localhost:1/", ["host: evil.example"], 200),
+     ("/", ["host: localhost", "origin: http://localhost", "origin: http://evil.example"], 403),
+     ("/", ["host: localhost", "sec-fetch-site: none", "sec-fetch-site: cross-site"], 403)],
+    ids=str,
+)  # fmt: skip
+async def test_without_keys_only_one_host_may_be_named_and_it_must_be_loopback(build: Build, target, headers, status):
+    house = await build()
+    assert (await ask(house.url, f"GET {target}v1/models HTTP/1.1", *headers))[0] == status
