@@ -12,7 +12,7 @@ import httpx2
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CONNECTION_CLOSED, CallToolResult
+from mcp.types import CONNECTION_CLOSED, PARSE_ERROR, CallToolResult
 from opentelemetry import context, trace
 
 from app.conversation.tool_allow import Allowed
@@ -72,6 +72,9 @@ class _failures:  # noqa: N801
             error = error.exceptions[0]
         if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
             raise ConnectionLost("The connection was lost. The outcome of the call is unknown.") from None
+        if isinstance(error, MCPError) and error.code == PARSE_ERROR:
+            # The library quotes the answer shortened: half a secret, which no veil would know.
+            raise ToolServerFailed("Its answer is no message of the protocol.") from None
         if isinstance(error, MCPError):
             kind = ToolServerFailed if error.code == FAILED else ServerSaid
             raise kind(error.message[:MAX_MESSAGE]) from None

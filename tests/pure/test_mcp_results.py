@@ -20,6 +20,7 @@ def text(words: str) -> dict:
         ({"content": [text('{"a": 1}')], "structuredContent": {"a": 1}}, '{"a": 1}'),
         ({"content": [text("found one")], "structuredContent": {"a": 1}}, 'found one\n{"a": 1}'),
         ({"content": [text("3")], "structuredContent": {"result": 3}}, "3"),
+        ({"content": [text("[" * 9000)], "structuredContent": {"a": 1}}, "[" * 9000 + '\n{"a": 1}'),
         ({"structuredContent": {"result": 3}}, '{"result": 3}'),
         (
             {"content": [{"type": "audio", "mimeType": "audio/wav", "data": "AAAA"}]},

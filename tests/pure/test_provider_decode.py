@@ -241,6 +241,7 @@ def test_what_came_before_an_error_in_the_same_bytes_is_seen_first():
         end(7),
         end(["end_turn"]),
         delta(4, "text_delta", text="no such block"),
+        b'event: content_block_start\ndata: {"text":"\\u0000","index":' + b"[" * 600 + b"]" * 600 + b"}\n\n",
     ],
 )
 def test_a_stream_that_makes_no_sense_is_a_transient_failure(bad):

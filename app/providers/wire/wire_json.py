@@ -44,7 +44,7 @@ def load(data: bytes) -> Any:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         return load_exact(data.decode("utf-8", "replace"))
-    return clean_json(value) if rb"\u0000" in data else value
+    return load_exact(data.decode()) if rb"\u0000" in data else value
 
 
 def load_exact(text: str) -> Any:
