@@ -70,6 +70,10 @@ class InvalidPayload(HangoError):
     status, code, title = 422, "invalid_payload", "The payload does not fit its schema"
 
 
+def invalid(field: str, rule: str) -> InvalidPayload:
+    return InvalidPayload(f"{field}: {rule}", errors=[{"field": field, "rule": rule}])
+
+
 class TranscriptInvalid(InvalidPayload):
     """An imported transcript breaks a rule of the provider; `message` (index) and `rule` are in extra."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.context.json_schema import schema_fault
 from app.conversation.clean import clean_json
-from app.sessions.payload import invalid
+from app.errors import invalid
 
 MAX_TOOLS = 200
 MAX_APPROVALS = 500

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.context.limits import check_max_tokens, check_window
 from app.context.repair import Repair
 from app.conversation.clean import clean_json
 from app.conversation.messages import Block
@@ -14,8 +15,8 @@ from app.conversation.tool_allow import Allowed
 from app.errors import TooManySessions
 from app.ports import Admit, IdSource, SessionStore
 from app.sessions.client_tools import read_approvals, read_tools
-from app.sessions.payload import check_max_tokens, check_thinking, read_system
-from app.sessions.profiles import Profiles, check_window, overridden, read_context
+from app.sessions.payload import check_thinking, read_system
+from app.sessions.profiles import Profiles, overridden, read_context
 from app.sessions.tool_servers import read_servers
 from app.sessions.transcript_import import import_rows
 
@@ -95,7 +96,7 @@ def at_most(sessions: int | None) -> Admit | None:
 def read_settings(profiles: Profiles, offer: Offer, opening: Opening) -> SessionSettings:
     """Raises InvalidPayload."""
     profile = profiles(opening.model)
-    check_max_tokens(opening.max_tokens, profile)
+    check_max_tokens(profile, opening.max_tokens, None)
     check_thinking(opening.thinking, opening.max_tokens or profile.default_max_tokens)
     context = read_context(profile, opening.context)
     tools = read_tools(opening.tools, offer.tools)
@@ -108,5 +109,5 @@ def read_settings(profiles: Profiles, offer: Offer, opening: Opening) -> Session
         approvals=read_approvals(opening.approvals, offer.tools | {tool["name"] for tool in tools}),
         mcp_servers=read_servers(opening.mcp_servers, offer.allowed, offer.servers),
     )
-    check_window(overridden(profile, context), settings, "thinking.budget_tokens")
+    check_window(overridden(profile, context), settings.thinking, "thinking.budget_tokens")
     return settings

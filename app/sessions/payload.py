@@ -7,8 +7,7 @@ from app.context.block_fields import first_fault
 from app.context.blocks import without_breakpoints
 from app.conversation.clean import clean_json
 from app.conversation.messages import Block, Content, as_content, is_blank
-from app.conversation.model_profile import ModelProfile
-from app.errors import InvalidPayload
+from app.errors import invalid
 
 MIN_BUDGET = 1024  # the provider's smallest thinking budget
 DISPLAYS = ("omitted", "summarized")
@@ -20,21 +19,12 @@ THINKING_KEYS: dict[str, frozenset[str]] = {
 }
 
 
-def invalid(field: str, rule: str) -> InvalidPayload:
-    return InvalidPayload(f"{field}: {rule}", errors=[{"field": field, "rule": rule}])
-
-
 def read_system(system: str | Iterable[Block] | None) -> Content:
     """System as text blocks, cleaned, blank ones dropped. Raises InvalidPayload."""
     blocks = tuple(clean_json(block) for block in as_content(system or ""))
     if fault := first_fault(blocks, "system", {"text"}):
         raise invalid(fault.place, fault.rule)
     return tuple(block for block in without_breakpoints(blocks) if not is_blank(block))
-
-
-def check_max_tokens(max_tokens: int | None, profile: ModelProfile) -> None:
-    if max_tokens is not None and not 1 <= max_tokens <= profile.max_output_tokens:
-        raise invalid("max_tokens", f"must be 1 to {profile.max_output_tokens} for {profile.model}")
 
 
 def check_thinking(thinking: Mapping[str, Any] | None, max_tokens: int) -> None:

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.context.budget import make_budget
 from app.conversation.model_profile import FRACTIONS, MIN_VIEW_CAP, MIN_WINDOW, ModelProfile, merge
 from app.conversation.presets import PRESETS, Preset
-from app.conversation.session import Session, SessionSettings
-from app.sessions.payload import invalid
+from app.conversation.session import Session
+from app.errors import invalid
 
 # The table in force, by model; it answers for an unknown model too.
 Profiles = Callable[[str], ModelProfile]
@@ -72,14 +71,6 @@ def _check_fractions(profile: ModelProfile, chosen: Mapping[str, Any]) -> None:
 def _preset(context: Mapping[str, Any]) -> Preset | None:
     """The one that the session has chosen; the server's is in the profile."""
     return PRESETS.get(context.get("preset", ""))
-
-
-def check_window(profile: ModelProfile, settings: SessionSettings, field: str) -> None:
-    """Raises InvalidPayload naming `field` when the session's thinking leaves too little of the window to the input."""
-    try:
-        make_budget(profile, settings.max_tokens, settings.thinking)
-    except ValueError:
-        raise invalid(field, "the thinking budget and an answer take more than half of the working window") from None
 
 
 def effective_profile(profiles: Profiles, session: Session, model: str | None = None) -> ModelProfile:

@@ -10,6 +10,7 @@ from app.context.budget import make_budget
 from app.context.cache_points import message_points
 from app.context.gauge import Gauge, gauge
 from app.context.head import render_head
+from app.context.limits import check_window
 from app.context.measure import measure
 from app.context.put_away import put_away
 from app.context.repair import Repair
@@ -22,7 +23,7 @@ from app.conversation.session import Session
 from app.ports import Estimator, FileBackend, FileInfo, IdSource, LedgerStore, Page, SessionStore, TranscriptStore
 from app.reading import read_view
 from app.sessions.opening import Offer, Opening, open_session
-from app.sessions.profiles import Profiles, check_window, effective_profile
+from app.sessions.profiles import Profiles, effective_profile
 
 Audience = Literal["user", "agent", "all"]
 
@@ -73,7 +74,7 @@ class Sessions:
         """Changes what is not None. Raises InvalidPayload when the session cannot think on the new model."""
         if model is not None:
             session = await self.store.get(tenant, session_id)
-            check_window(effective_profile(self.profiles, session, model), session.settings, "model")
+            check_window(effective_profile(self.profiles, session, model), session.settings.thinking, "model")
         clean_title = None if title is None else clean_text(title)
         clean_metadata = None if metadata is None else clean_json(metadata)
         return await self.store.update(tenant, session_id, clean_title, clean_metadata, model)

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.conversation.tool_allow import Allowed
 from app.conversation.tool_servers import ToolServer, name_fault
-from app.sessions.payload import invalid
+from app.errors import invalid
 
 MAX_SERVERS = 16
 MAX_HEADERS = 32

@@ -6,14 +6,12 @@ from typing import Any
 
 from app.context.block_fields import USER_KINDS, first_fault
 from app.context.blocks import without_breakpoints
-from app.context.budget import make_budget
 from app.conversation.clean import clean_json
 from app.conversation.messages import Block, Content, Message, as_content, is_blank
 from app.conversation.model_profile import ModelProfile
 from app.conversation.request import ModelRequest, ToolDefinition
 from app.conversation.run import RunInput
-from app.conversation.session import Session
-from app.errors import InputTooLarge, InvalidPayload
+from app.errors import InputTooLarge, invalid
 from app.ports import Estimator
 
 # An estimate without an anchor may be this much too high (measured on real sessions): only a sure thing is refused.
@@ -26,12 +24,12 @@ def accept_input(
     """The input, cleaned. Raises InvalidPayload naming the field."""
     blocks: Content = tuple(clean_json(block) for block in as_content(content))
     if not blocks:
-        raise _invalid("content", "must have at least one block")
+        raise invalid("content", "must have at least one block")
     if fault := first_fault(blocks, "content", USER_KINDS):
-        raise _invalid(fault.place, fault.rule)
+        raise invalid(fault.place, fault.rule)
     for index, block in enumerate(blocks):
         if is_blank(block):
-            raise _invalid(f"content.{index}.text", "must not be empty or white space only")
+            raise invalid(f"content.{index}.text", "must not be empty or white space only")
     return RunInput(without_breakpoints(blocks), model, max_tokens, clean_json(metadata))
 
 
@@ -50,24 +48,3 @@ def check_size(
             input_tokens=whole - fixed,
             max_input_tokens=profile.max_input_tokens,
         )
-
-
-def check_max_tokens(session: Session, max_tokens: int | None, profile: ModelProfile) -> None:
-    """Raises InvalidPayload when the model cannot write as much, or the session's thinking would not fit below it."""
-    if max_tokens is None:
-        return
-    least = int((session.settings.thinking or {}).get("budget_tokens") or 0) + 1
-    if not least <= max_tokens <= profile.max_output_tokens:
-        raise _invalid("max_tokens", f"must be from {least} to {profile.max_output_tokens} for {profile.model}")
-
-
-def check_thinking(session: Session, profile: ModelProfile) -> None:
-    """Raises InvalidPayload when the session's thinking leaves too little of this model's window to the input."""
-    try:
-        make_budget(profile, None, session.settings.thinking)
-    except ValueError:
-        raise _invalid("model", "the session's thinking takes more than half of its working window") from None
-
-
-def _invalid(field: str, rule: str) -> InvalidPayload:
-    return InvalidPayload(f"{field}: {rule}", errors=[{"field": field, "rule": rule}])

@@ -15,7 +15,7 @@ from app.conversation.events import NewEvent
 from app.conversation.messages import Block
 from app.conversation.run import AWAITED, Answer, CallState, RunStatus, ToolCall
 from app.conversation.tools import ToolResult
-from app.errors import CallAnswered, CallNotWaiting, InvalidPayload
+from app.errors import CallAnswered, CallNotWaiting, invalid
 from app.ports import Standing
 
 MAX_ANSWERS = 1000
@@ -57,10 +57,10 @@ def _given(field: str, item: Mapping[str, Any]) -> Given:
         if fault is None and item["is_error"]:
             fault = error_fault(content, f"{field}.content")
         if fault is not None:
-            raise _invalid(fault.place, fault.rule)
+            raise invalid(fault.place, fault.rule)
         content = list(without_breakpoints(tuple(content)))
     if len(json.dumps(content, ensure_ascii=False).encode()) > MAX_RESULT_BYTES:
-        raise _invalid(f"{field}.content", f"must have at most {MAX_RESULT_BYTES} bytes as JSON")
+        raise invalid(f"{field}.content", f"must have at most {MAX_RESULT_BYTES} bytes as JSON")
     return Given(item["tool_use_id"], ToolResult(content, item["is_error"]), field)
 
 
@@ -69,7 +69,7 @@ def check_once(answers: Iterable[Given | Decision]) -> None:
     seen: set[str] = set()
     for answer in answers:
         if answer.tool_use_id in seen:
-            raise _invalid(f"{answer.field}.tool_use_id", "must not be named twice")
+            raise invalid(f"{answer.field}.tool_use_id", "must not be named twice")
         seen.add(answer.tool_use_id)
 
 
@@ -83,7 +83,7 @@ def _resulted(standing: Standing, given: Given) -> ToolCall | None:
     """None when that very result is there already."""
     call = _named(standing, given)
     if call.name not in {tool["name"] for tool in standing.session.settings.tools}:
-        raise _invalid(f"{given.field}.tool_use_id", "must be a call of one of the client's own tools")
+        raise invalid(f"{given.field}.tool_use_id", "must be a call of one of the client's own tools")
     answered = done(call, given.result)
     if call.state is CallState.DONE:
         if (call.result, call.is_error) != (answered.result, answered.is_error):
@@ -144,14 +144,10 @@ def _told(call: ToolCall) -> NewEvent:
 def _named(standing: Standing, answer: Given | Decision) -> ToolCall:
     found = next((call for call in standing.calls if call.tool_use_id == answer.tool_use_id), None)
     if found is None:
-        raise _invalid(f"{answer.field}.tool_use_id", "must be a call of this run")
+        raise invalid(f"{answer.field}.tool_use_id", "must be a call of this run")
     return found
 
 
 def _check_waits(standing: Standing, call: ToolCall, state: CallState, what: str) -> None:
     if standing.run.status is not RunStatus.WAITING or call.state is not state:
         raise CallNotWaiting(f"The call does not wait for {what}.", tool_use_id=call.tool_use_id)
-
-
-def _invalid(field: str, rule: str) -> InvalidPayload:
-    return InvalidPayload(f"{field}: {rule}", errors=[{"field": field, "rule": rule}])

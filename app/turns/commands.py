@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.conversation.messages import Content
-from app.errors import InvalidPayload
+from app.errors import invalid
 
 COMPACT = "/compact"
 MAX_INSTRUCTIONS = 10_000
@@ -30,8 +30,7 @@ def compact_command(content: Content) -> str | None:
         return None
     instructions = "".join(rest).strip()
     if len(instructions) > MAX_INSTRUCTIONS:
-        rule = f"the instructions of {COMPACT} have at most {MAX_INSTRUCTIONS} characters"
-        raise InvalidPayload(f"content: {rule}", errors=[{"field": "content", "rule": rule}])
+        raise invalid("content", f"the instructions of {COMPACT} have at most {MAX_INSTRUCTIONS} characters")
     return instructions
 
 

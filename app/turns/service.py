@@ -11,13 +11,14 @@ from typing import Any
 from app import telemetry
 from app.agent.foresight import foresee_compaction
 from app.agent.turn import Workbench
+from app.context.limits import check_max_tokens, check_window
 from app.conversation.events import EndReason, StoredEvent
 from app.conversation.messages import Block, text_of, tool_uses
 from app.conversation.run import AWAITED, LIVE, NewRun, Run, RunInput, RunStatus, ToolCall
 from app.conversation.session import Idempotency, Session
 from app.errors import Conflict, Draining, StoreUnavailable
 from app.ports import AnswerKey, AnswerPlan, Estimator, EventLog, RunStore
-from app.turns.acceptance import check_max_tokens, check_size, check_thinking
+from app.turns.acceptance import check_size
 from app.turns.admission import Admission
 from app.turns.answers import Decision, Given, check_once, expired, with_decisions, with_results
 from app.turns.broadcast import Broadcast, StreamEnded
@@ -115,8 +116,9 @@ class Turns:
         model = run_input.model or session.model
         await self._bench.learn(model)
         profile = self._profile_of(session, model)
-        check_max_tokens(session, run_input.max_tokens, profile)
-        check_thinking(session, profile)
+        thinking = session.settings.thinking
+        check_max_tokens(profile, run_input.max_tokens, thinking)
+        check_window(profile, thinking, "model")
         command = compact_command(run_input.content) is not None
         if not command:
             system = session.system or self._bench.base_system

@@ -1,7 +1,5 @@
 """What a posted turn must be before anything is stored."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from app.context.estimate import HeuristicEstimator
@@ -9,19 +7,12 @@ from app.conversation.messages import text_block
 from app.conversation.model_profile import ModelProfile
 from app.conversation.request import ModelRequest, ToolDefinition
 from app.conversation.run import RunInput
-from app.conversation.session import Session, SessionSettings
 from app.errors import InputTooLarge, InvalidPayload
-from app.turns.acceptance import accept_input, check_max_tokens, check_size
+from app.turns.acceptance import accept_input, check_size
 
-AT = datetime(2026, 1, 1, tzinfo=UTC)
 SMALL = ModelProfile("small", max_input_tokens=4096, max_output_tokens=3000)
 TOOL = ToolDefinition("read_file", "Reads a file.", {"type": "object"})
 IMAGE = {"type": "image", "source": {"type": "url", "url": "https://example.test/a.png"}}
-
-
-def session(thinking=None) -> Session:
-    settings = SessionSettings(thinking=thinking)
-    return Session("ses_1", "t", None, (), "small", settings, "idle", {}, 0, 0, AT, AT)
 
 
 def accepted(content) -> tuple:
@@ -68,26 +59,6 @@ def test_content_that_no_request_could_carry_is_refused_by_its_field(content, fi
     with pytest.raises(InvalidPayload) as refused:
         accepted(content)
     assert field_of(refused) == field
-
-
-@pytest.mark.parametrize("tokens", [None, 1, 3000])
-def test_max_tokens_up_to_what_the_model_writes_is_accepted(tokens):
-    assert check_max_tokens(session(), tokens, SMALL) is None
-
-
-@pytest.mark.parametrize("tokens", [0, -1, 3001])
-def test_max_tokens_outside_the_limits_of_the_model_is_refused(tokens):
-    with pytest.raises(InvalidPayload) as refused:
-        check_max_tokens(session(), tokens, SMALL)
-    assert field_of(refused) == "max_tokens"
-
-
-def test_max_tokens_must_leave_room_over_the_thinking_of_the_session():
-    thinking = {"type": "enabled", "budget_tokens": 2000}
-    assert check_max_tokens(session(thinking), 2001, SMALL) is None
-    with pytest.raises(InvalidPayload, match="2001"):
-        check_max_tokens(session(thinking), 2000, SMALL)
-    assert check_max_tokens(session({"type": "adaptive"}), 1, SMALL) is None
 
 
 def test_an_input_that_can_never_fit_is_refused_with_the_numbers():
