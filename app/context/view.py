@@ -13,10 +13,10 @@
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, count, groupby, pairwise
+from itertools import chain, count, groupby
 from operator import attrgetter
 
-from app.context.batches import match, settle
+from app.context.batches import settle
 from app.context.blocks import calls_last, is_hollow, spoken, tidy
 from app.context.mint import mint_messages
 from app.context.rules import call_ids_legal, roles_alternate
@@ -33,12 +33,6 @@ def render_view(rows: Sequence[StoredMessage], continues: bool = False) -> tuple
     Without a user row at the end the view ends with an assistant message, which the validator refuses.
     """
     return tuple(numbered(opened(merged(visible(rows), continues))))
-
-
-def stray_results(rows: Sequence[StoredMessage]) -> int:
-    """How many results the view leaves out because no call right before them asks for one."""
-    messages = [Message("assistant", ()), *merged(visible(rows), False)]
-    return sum(len(match(tool_uses(before.content), after.content)[1]) for before, after in pairwise(messages))
 
 
 def merged(messages: Iterable[Message], continues: bool) -> list[Message]:

@@ -3,11 +3,14 @@
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import strategies as st
 
-from app.conversation.messages import Block, Content, Message, Role, StoredMessage, result_block, text_block
+from app.context.batches import match
+from app.context.view import merged, visible
+from app.conversation.messages import Block, Content, Message, Role, StoredMessage, result_block, text_block, tool_uses
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 BLANKS = ("", " ", "\n\t ")
@@ -77,6 +80,12 @@ def histories(draw: st.DrawFn) -> list[StoredMessage]:
         for seq, message in enumerate(draw(messages()), 1)
     ]
     return [*rows, row(len(rows) + 1, "user", (text_block("and now this"),))]
+
+
+def stray_results(rows: Sequence[StoredMessage]) -> int:
+    """How many results the view leaves out because no call right before them asks for one."""
+    messages = [Message("assistant", ()), *merged(visible(rows), False)]
+    return sum(len(match(tool_uses(before.content), after.content)[1]) for before, after in pairwise(messages))
 
 
 def serialized(values: Sequence[StoredMessage | Message]) -> list[str]:

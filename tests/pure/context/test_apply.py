@@ -9,10 +9,10 @@ from app.context.apply import apply, provenance, usable_ledger
 from app.context.blocks import THINKING
 from app.context.head import render_head
 from app.context.rules import violation
-from app.context.view import BEGINNING, render_view, stray_results
+from app.context.view import BEGINNING, render_view
 from app.conversation.messages import Block, Message, StoredMessage, text_block
 from app.conversation.records import Fold, Ledger, Part, Tier
-from tests.pure.context.histories import answer, assistant, call_block, row, rows_of, serialized, user
+from tests.pure.context.histories import answer, assistant, call_block, row, rows_of, serialized, stray_results, user
 from tests.pure.context.ledgers import SESSION, kept, shaping, size_of, summary_cut, truncation
 
 Drawn = tuple[list[StoredMessage], Ledger]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from app.context.batches import INTERRUPTED
 from app.context.blocks import NO_WORDS
 from app.context.rules import is_legal_id, violation
-from app.context.view import BEGINNING, EMPTY, render_view, stray_results
+from app.context.view import BEGINNING, EMPTY, render_view
 from app.conversation.messages import Content, Message, StoredMessage, is_blank, text_block, tool_results, tool_uses
 from tests.pure.context.histories import (
     answer,
@@ -15,6 +15,7 @@ from tests.pure.context.histories import (
     row,
     rows_of,
     serialized,
+    stray_results,
     user,
 )
 
