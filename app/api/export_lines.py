@@ -2,7 +2,6 @@
 nothing is missing."""
 
 import base64
-import binascii
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
@@ -12,6 +11,7 @@ from pydantic import AwareDatetime, Field, ValidationError
 from app.api.render import message_json, session_json
 from app.api.schemas import MAX_BLOCKS, Payload, SessionCreate, Whole
 from app.context.transplant_json import ledger_json
+from app.conversation.media import base64_pieces
 from app.conversation.messages import StoredMessage
 from app.conversation.session import Idempotency, Session
 from app.conversation.usage import Usage
@@ -167,12 +167,8 @@ def _files(lines: Sequence[Any], first: int) -> Iterator[tuple[str, bytes]]:
             area, names = parse_path(line.path)
             if area is not Area.WORKSPACE or not names or (line.text is None) == (line.base64 is None):
                 raise ExportInvalid(place + 1, "path: a file of /workspace, with either text or base64")
-            yield line.path, (line.text or "").encode() if line.base64 is None else _bytes(line.base64)
+            yield line.path, (line.text or "").encode() if line.base64 is None else b"".join(base64_pieces(line.base64))
         except PathRefused as error:
             raise ExportInvalid(place + 1, f"path: {error.detail}") from None
         except ValueError:
             raise ExportInvalid(place + 1, "base64: must be base64 without line breaks") from None
-
-
-def _bytes(text: str) -> bytes:
-    return binascii.a2b_base64(text, strict_mode=True)

@@ -4,12 +4,12 @@ One field too many is refused by the provider on every later turn, so it is neve
 limits, no content. Whether a text is blank and where a block may stand is judged elsewhere.
 """
 
-import binascii
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.conversation.media import is_base64
 from app.conversation.messages import is_blank
 
 USER_KINDS = frozenset({"text", "image", "document"})
@@ -84,13 +84,6 @@ def _rule(fits: Callable[[Any], bool], words: str) -> Check:
     return lambda value, place: None if fits(value) else Fault(place, f"must be {words}")
 
 
-def _base64(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and bool(binascii.a2b_base64(value, strict_mode=True))
-    except ValueError:
-        return False
-
-
 def _list_of_objects(value: Any) -> bool:
     return value is None or (isinstance(value, list) and all(isinstance(item, Mapping) for item in value))
 
@@ -113,7 +106,7 @@ _tool_name = _rule(
     lambda value: isinstance(value, str) and _TOOL_NAME.fullmatch(value) is not None, "1 to 128 of a-z A-Z 0-9 _ -"
 )
 _url = _rule(lambda value: isinstance(value, str) and value.startswith(("https://", "http://")), "an http(s) URL")
-_data = _rule(_base64, "base64 without line breaks, not empty")
+_data = _rule(lambda value: isinstance(value, str) and is_base64(value), "base64 without line breaks, not empty")
 
 
 def _one_of(*allowed: str) -> Check:

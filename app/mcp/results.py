@@ -1,10 +1,10 @@
 """What a server answered to a call, as a tool result. What is no text and no image is named, never pasted."""
 
-import binascii
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from app.conversation.media import is_base64
 from app.conversation.messages import Block, text_block
 from app.conversation.tools import ToolResult
 
@@ -56,16 +56,9 @@ def _resource(resource: Mapping[str, Any]) -> Iterator[Block]:
 def _media(media_type: str, data: str, what: str) -> Block:
     """An image that the provider takes, else a line that says what it is."""
     size = len(data) * 3 // 4
-    if media_type in IMAGES and size <= MAX_IMAGE_BYTES and _is_base64(data):
+    if media_type in IMAGES and size <= MAX_IMAGE_BYTES and is_base64(data):
         return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
     return text_block(f"[{what}, {media_type[:100]}, {size} bytes, not shown]")
-
-
-def _is_base64(data: str) -> bool:
-    try:
-        return bool(binascii.a2b_base64(data, strict_mode=True))
-    except ValueError:
-        return False
 
 
 def _structured(value: Any, blocks: Sequence[Block]) -> Iterator[Block]:

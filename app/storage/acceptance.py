@@ -1,18 +1,19 @@
 """How a run comes in: queued, with its number, its event and its client's key, in one transaction."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 
 import asyncpg
 
+from app.apart import apart, is_large
 from app.conversation.events import EventType, StoredEvent
-from app.conversation.run import LIVE, NewRun, Run, RunStatus
+from app.conversation.run import LIVE, NewRun, Run, RunInput, RunStatus
 from app.conversation.session import Idempotency
 from app.errors import NotFound, SessionBusy, SessionClosed
 from app.ports import Admit
 from app.storage.idempotency import take_key
 from app.storage.json_text import dumps
-from app.storage.rows import RUN_COLUMNS, run_of
+from app.storage.rows import LISTED_RUN_COLUMNS, RUN_COLUMNS, run_of
 
 _NUMBER = """
     update session_heads set next_event_seq = next_event_seq + 1 where session_id = $1
@@ -28,7 +29,7 @@ _ADD = f"""
         having not exists (
             select from runs where session_id = $1 and status in ('queued', 'running', 'waiting') and status = any($8)
         ) and not exists (select from sessions where id = $1 and status in ('closing', 'closed'))
-        returning {RUN_COLUMNS}
+        returning {LISTED_RUN_COLUMNS}
     ), logged as (
         insert into events (session_id, seq, type, run_id, data, created_at)
         select $1, $6, 'turn.queued', id, json_build_object('turn', turn), created_at from run
@@ -47,10 +48,23 @@ _TAKE_TURNS = "select pg_advisory_xact_lock(hashtextextended($1, 0))"
 _RUN = f"select {RUN_COLUMNS} from runs where session_id = $1 and id = $2"
 
 
+async def encoded(run_input: RunInput) -> bytes:
+    """For `accept`; before its transaction, as a large one takes a while."""
+    given = {name: value for name in RunInput.__slots__ if (value := getattr(run_input, name)) is not None}
+    return await apart(is_large(run_input.content), lambda: dumps(given))
+
+
 async def accept(
-    connection: asyncpg.Connection, run: NewRun, queue: bool, key: Idempotency | None, admit: Admit | None
+    connection: asyncpg.Connection,
+    run: NewRun,
+    posted: bytes,
+    queue: bool,
+    key: Idempotency | None,
+    admit: Admit | None,
 ) -> tuple[Run, Sequence[StoredEvent]]:
-    """Inside a transaction: an error undoes it, and gives back the number and the key. Raises as `RunStore.accept`."""
+    """`posted`: its input, `encoded`.
+
+    Inside a transaction: an error undoes it, and gives back the number and the key. Raises as `RunStore.accept`."""
     # Before the head: a repeated request must not take a number.
     if key is not None and (made := await take_key(connection, key, run.id)) != run.id:
         return await get_run(connection, run.session_id, made), ()
@@ -63,7 +77,7 @@ async def accept(
         run.session_id,
         run.id,
         run.kind,
-        dumps(asdict(run.input)),
+        posted,
         run.model,
         seq,
         at,
@@ -78,7 +92,7 @@ async def accept(
         await take_turns(connection, f"runs of {tenant}")
         admit(await connection.fetchval(_LIVE_OF_TENANT, tenant, run.id))
     event = StoredEvent(seq, EventType.TURN_QUEUED, run.session_id, run.id, at, {"turn": added["turn"]})
-    return run_of(added), (event,)
+    return replace(run_of(added), input=run.input, state={}), (event,)
 
 
 def blocking(run: NewRun, queue: bool) -> frozenset[RunStatus]:

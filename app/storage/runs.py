@@ -59,8 +59,9 @@ class PostgresRuns:
     async def accept(
         self, run: NewRun, queue: bool, key: Idempotency | None, admit: Admit | None = None
     ) -> tuple[Run, Sequence[StoredEvent]]:
+        posted = await acceptance.encoded(run.input)
         async with self._pool.transaction() as connection:
-            return await acceptance.accept(connection, run, queue, key, admit)
+            return await acceptance.accept(connection, run, posted, queue, key, admit)
 
     async def made_by(self, key: Idempotency) -> str | None:
         async with self._pool.connection() as connection:

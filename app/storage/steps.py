@@ -5,10 +5,12 @@ the commit: numbers have no gap and follow the commits. A stale owner's generati
 of the statement takes its rows from `head`.
 """
 
+import asyncio
 from typing import Any
 
 import asyncpg
 
+from app.apart import is_large
 from app.conversation.events import NewEvent
 from app.conversation.run import Answer, Closing, Lease, NewMessage, RunStatus, Step, ToolCall, Written
 from app.conversation.usage import Usage, usage_to_json
@@ -123,26 +125,31 @@ async def write_answer(connection: asyncpg.Connection, session_id: str, run_id: 
 
 async def _write(connection: asyncpg.Connection, statement: str, lease: Lease, step: Step, *more: object) -> Written:
     asked = sorted({seq for event in step.events if (seq := asked_in(event)) is not None})
+    counts = (lease.generation, len(step.events), len(step.messages))
     head = await connection.fetchrow(
-        statement,
-        lease.session_id,
-        lease.run_id,
-        lease.generation,
-        len(step.events),
-        len(step.messages),
+        statement, lease.session_id, lease.run_id, *counts, *await _encoded(step), asked, *more
+    )
+    if head is None:
+        raise LeaseLost
+    contents = {int(seq): tuple(content) for seq, content in (head["asked"] or {}).items()}
+    return as_written(lease, step, head["event_seq"], head["message_seq"], head["at"], contents)
+
+
+async def _encoded(step: Step) -> tuple[bytes | None, ...]:
+    """In a thread of its own when it is large: the head is locked, and must not wait for the work on bodies."""
+    held = [*(message.content for message in step.messages), *(call.result for call in step.changes)]
+    return await asyncio.to_thread(_texts, step) if is_large(held) else _texts(step)
+
+
+def _texts(step: Step) -> tuple[bytes | None, ...]:
+    return (
         dumps([_change(call) for call in step.changes]),
         dumps([message_row(place, message) for place, message in enumerate(step.messages)]),
         dumps(_calls(step)),
         dumps([_event(place, event) for place, event in enumerate(step.events)]),
         None if step.usage is None else dumps(usage_to_json(step.usage)),
         None if step.state is None else dumps(step.state),
-        asked,
-        *more,
     )
-    if head is None:
-        raise LeaseLost
-    contents = {int(seq): tuple(content) for seq, content in (head["asked"] or {}).items()}
-    return as_written(lease, step, head["event_seq"], head["message_seq"], head["at"], contents)
 
 
 def message_row(place: int, message: NewMessage) -> dict[str, Any]:

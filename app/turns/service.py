@@ -11,6 +11,7 @@ from typing import Any
 from app import telemetry
 from app.agent.foresight import foresee_compaction
 from app.agent.turn import Workbench
+from app.apart import apart, is_large
 from app.context.limits import check_max_tokens, check_window
 from app.conversation.events import EndReason, StoredEvent
 from app.conversation.messages import Block, text_of, tool_uses
@@ -123,7 +124,8 @@ class Turns:
         if not command:
             system = session.system or self._bench.base_system
             tools = self._bench.known_tools(session).definitions
-            check_size(system, run_input, profile, tools, self._estimator)
+            check = partial(check_size, system, run_input, profile, tools, self._estimator)
+            await apart(is_large(run_input.content), check)
         new = NewRun(self._bench.ids.new("run"), session.id, run_input, model, "compact" if command else "turn")
         run, events = await self._accept(new, queue and not command, key, session.tenant)
         return run, events[0].seq if events else None

@@ -7,7 +7,7 @@ import pytest
 
 from app.apart import LARGE_BYTES, is_large
 from app.conversation.messages import result_block, text_block
-from app.conversation.run import NewMessage
+from app.conversation.run import NewMessage, NewRun, RunInput
 from app.conversation.session import NewSession, SessionSettings
 from app.errors import Conflict, NotFound
 from app.storage.imported import imported_calls
@@ -84,3 +84,14 @@ def test_what_is_large_is_told_by_its_texts_and_by_how_many_values_it_has(large:
     size = LARGE_BYTES if large else LARGE_BYTES // 20
     assert is_large([{"text": "x" * size}]) is large
     assert is_large([{"input": {"numbers": [1] * size}}]) is large
+
+
+async def test_a_turn_of_a_large_text_comes_back_as_it_was_posted(store: Store):
+    session = await store.open()
+    content = (text_block("word " * LARGE_BYTES),)
+    posted = RunInput(content, max_tokens=5, metadata={"of": None})
+    run, _ = await store.runs.accept(NewRun("run_large", session, posted, "model"), False, None)
+    assert run.input == posted
+    beginning = (await store.start(session)).beginning
+    assert beginning.run.input == posted
+    assert [row.content for row in await store.transcript.load(session)] == [content]
