@@ -1,7 +1,7 @@
 """One reader of a session: stored events, then the text so far of the open message, then what happens."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
 from app.conversation.events import TERMINAL_EVENTS, EndReason, EventType, Preview, StoredEvent
 from app.ports import EventLog
@@ -10,17 +10,33 @@ from app.turns.broadcast import BUFFER_ITEMS, Broadcast, Cut, StreamEnded, Subsc
 PAGE = 500
 _ENDS = {*TERMINAL_EVENTS, EventType.TURN_WAITING}
 
+Waits = Callable[[], Awaitable[bool]]
+"""Whether the run that is followed to its end waits now."""
+
+
+async def still_waits() -> bool:
+    return True
+
 
 class Follower:
     """Each durable event after `after` once, in order; with `until`, it ends with that run's terminal event, or where
     it waits.
+
+    `waits` is asked where the newest stored event says so: a run that was answered may have none after it yet.
 
     `run_id` filters. A run that ended at or before `after`, or whose events were pruned, ends its reader too. `cut` is
     done when the stream must end at once, without what was not read yet.
     """
 
     def __init__(
-        self, log: EventLog, broadcast: Broadcast, session_id: str, after: int, run_id: str | None, until: str | None
+        self,
+        log: EventLog,
+        broadcast: Broadcast,
+        session_id: str,
+        after: int,
+        run_id: str | None,
+        until: str | None,
+        waits: Waits = still_waits,
     ) -> None:
         self._log = log
         self._broadcast = broadcast
@@ -28,9 +44,11 @@ class Follower:
         self._after = self._cursor = after
         self._run_id = run_id
         self._until = until
+        self._waits = waits
+        self._newest: EventType | None = None  # of the run that is followed to its end
         # Ids of messages whose previews are over, oldest first; of so many the buffer may still have some.
         self._closed: dict[str, None] = {}
-        self._found = self._ended = False
+        self._ended = False
         self.cut: Cut = asyncio.get_running_loop().create_future()
 
     async def items(self, tick_s: float) -> AsyncGenerator[StoredEvent | Preview | None, None]:
@@ -38,7 +56,9 @@ class Follower:
         with self._broadcast.subscribe(self.session_id, self.cut) as subscription:
             async for event in self._fetch():
                 yield event
-            if self._ended or (self._until is not None and not self._found and await self._was_over(self._until)):
+            if self._ended:
+                self._ended = await self._is_over(self._newest)
+            if self._ended or (self._until is not None and self._newest is None and await self._was_over(self._until)):
                 return
             if subscription.snapshot and self._wanted(subscription.snapshot):
                 yield subscription.snapshot
@@ -102,9 +122,12 @@ class Follower:
         while self._after and (page := await self._log.after(self.session_id, seq, PAGE, run_id)):
             seq, newest = page[-1].seq, page[-1].type
         if newest is not None:
-            return seq <= self._after and newest in _ENDS
+            return seq <= self._after and await self._is_over(newest)
         # A run is stored with its first event: without any in a log that was pruned it has ended.
         return await self._log.oldest(self.session_id) > 1
+
+    async def _is_over(self, newest: EventType | None) -> bool:
+        return newest in TERMINAL_EVENTS or (newest is EventType.TURN_WAITING and await self._waits())
 
     def _accept(self, event: StoredEvent) -> bool:
         """Takes note of the next event; False when the filter leaves it out."""
@@ -114,7 +137,7 @@ class Follower:
         elif event.type is EventType.MESSAGE_DISCARDED:
             self._close(event.data["message_id"])
         if self._until is not None and event.run_id == self._until:
-            self._found, self._ended = True, event.type in _ENDS  # one that has waited goes on
+            self._newest, self._ended = event.type, event.type in _ENDS  # one that has waited goes on
         return self._run_id is None or event.run_id == self._run_id
 
     def _close(self, message_id: str) -> None:

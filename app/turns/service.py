@@ -154,19 +154,24 @@ class Turns:
         return run, bool(events)
 
     def follow(self, session_id: str, after: int, run_id: str | None = None, until: str | None = None) -> Follower:
-        return Follower(self._events, self._broadcast, session_id, after, run_id, until)
+        waits = partial(self._waits, session_id, until or "")
+        return Follower(self._events, self._broadcast, session_id, after, run_id, until, waits)
+
+    async def _waits(self, session_id: str, run_id: str) -> bool:
+        return (await self.runs.get(session_id, run_id)).status is RunStatus.WAITING
 
     async def wait(self, session_id: str, run_id: str) -> Run:
         """The run once it is neither queued nor running; as it stands when the server stops. Raises NotFound."""
-        reason: EndReason | None = EndReason.BEHIND
-        while reason is EndReason.BEHIND:
-            reason = None
+        while True:
             try:
                 async for _ in self.follow(session_id, 0, run_id, until=run_id).items(POLL_S):
                     pass
             except StreamEnded as ended:
-                reason = ended.reason
-        return await self.runs.get(session_id, run_id)
+                if ended.reason is not EndReason.BEHIND:
+                    return await self.runs.get(session_id, run_id)
+            run = await self.runs.get(session_id, run_id)
+            if run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):  # it may have been answered meanwhile
+                return run
 
     async def cancel(self, session_id: str, run_id: str) -> Run:
         """Idempotent; an ended run is left as it is. Raises NotFound."""

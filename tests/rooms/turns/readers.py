@@ -59,8 +59,13 @@ class Scene:
     log: Log = field(default_factory=Log)
     broadcast: Broadcast = field(default_factory=Broadcast)
 
-    def follow(self, after: int = 0, run_id: str | None = None, until: str | None = None) -> Follower:
-        return Follower(self.log, self.broadcast, "ses_1", after, run_id, until)
+    def follow(
+        self, after: int = 0, run_id: str | None = None, until: str | None = None, waits: bool = True
+    ) -> Follower:
+        async def still() -> bool:
+            return waits
+
+        return Follower(self.log, self.broadcast, "ses_1", after, run_id, until, still)
 
     def publish(self, type_: EventType = EventType.TOOL_STARTED, run_id: str = "run_1", **data: Any) -> None:
         self.broadcast.publish(self.log.commit(type_, run_id, **data))

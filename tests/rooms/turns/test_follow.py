@@ -51,6 +51,17 @@ async def test_a_waiting_run_ends_the_stream_of_its_post():
     assert seqs(await read(scene.follow(until="run_1"))) == [1]
 
 
+@pytest.mark.parametrize("after", [0, 1])
+async def test_one_that_was_answered_is_followed_on_though_its_newest_event_is_that_of_its_wait(after: int):
+    scene = Scene()
+    scene.publish(EventType.TURN_WAITING)
+    reading = asyncio.create_task(read(scene.follow(after, until="run_1", waits=False)))
+    await joined(scene)
+    scene.publish()
+    scene.publish(EventType.TURN_WAITING)
+    assert seqs(await reading) == [1, 2, 3][after:]
+
+
 async def test_a_filter_leaves_other_runs_out_and_fetches_no_more_for_them():
     scene = Scene()
     reading = asyncio.create_task(read(scene.follow(run_id="run_2", until="run_2")))
