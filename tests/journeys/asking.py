@@ -42,8 +42,9 @@ async def give(house: House, path: str, *results: dict[str, Any], key: str = "")
     return await house.http.post(f"{path}/tool_results", json={"results": results}, headers=headers)
 
 
-async def decide(house: House, path: str, *decisions: dict[str, Any]) -> httpx.Response:
-    return await house.http.post(f"{path}/approvals", json={"approvals": decisions})
+async def decide(house: House, path: str, *decisions: dict[str, Any], key: str = "") -> httpx.Response:
+    headers = {"Idempotency-Key": key} if key else {}
+    return await house.http.post(f"{path}/approvals", json={"approvals": decisions}, headers=headers)
 
 
 async def to_its_wait(house: House, session: str) -> tuple[str, dict[str, Any]]:

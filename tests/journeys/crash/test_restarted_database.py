@@ -18,18 +18,20 @@ from app.storage.migrate import upgrade
 from tests.journeys.crash.checks import check
 from tests.journeys.crash.gate import ANY
 from tests.journeys.crash.machine import Machine
-from tests.journeys.crash.scenario import COMPACTION, TURN, Held
+from tests.journeys.crash.scenario import COMPACTION, TURN, WAITING, Held
 from tests.journeys.crash.walk import WALK_S, Walk, next_turn
 from tests.journeys.house import House
 from tests.postgres import FAST, TestCluster, memory_folder
 
 LEASE_S = 3
 ALL = [*(("turn", point) for point in (*TURN, "results:in")), *(("compaction", point) for point in COMPACTION)]
+ALL += [("waiting", point) for point in WAITING]
 _TURNS = (
     "accept:after", "start:in", "model:mid", "send:before", "send:after", "done:before", "results:before", "results:in",
     "summary:mid", "epoch:before", "closing:in",
 )  # fmt: skip
 SOME = [*(("turn", point) for point in _TURNS), ("compaction", "summary:mid"), ("compaction", "closing:before")]
+SOME += [("waiting", "waiting:before"), ("waiting", "answer:before"), ("waiting", "answer:after#2")]
 
 
 @pytest.fixture
