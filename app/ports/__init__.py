@@ -224,8 +224,10 @@ class RunStore(Protocol):
         """
         ...
 
-    async def take_over(self, owner: str, plan: Plan) -> Taken | None:
+    async def take_over(self, owner: str, plan: Plan, dead: bool = True) -> Taken | None:
         """Takes one running run whose lease has expired (database time), with the plan's step; None without one.
+
+        Not `dead`: only one that its owner has let go of.
 
         A run that cannot be taken, since its plan raises, is logged and left alone for a lease: others come first.
         """

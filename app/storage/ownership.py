@@ -71,7 +71,7 @@ _EXPIRED = """
 # `died`: an owner that has let go of the run at its shutdown is not named any more.
 _LOCK_EXPIRED = f"""
     with expired as materialized (
-        select h.session_id, h.owner is not null as died {_EXPIRED}
+        select h.session_id, h.owner is not null as died {_EXPIRED} and ($3 or h.owner is null)
         order by h.lease_until limit 1 for update of h skip locked
     )
     update session_heads h set
@@ -109,9 +109,11 @@ async def any_expired(connection: asyncpg.Connection) -> bool:
     return found
 
 
-async def lock_expired(connection: asyncpg.Connection, owner: str, lease_s: float) -> tuple[Lease | None, bool]:
+async def lock_expired(
+    connection: asyncpg.Connection, owner: str, lease_s: float, dead: bool
+) -> tuple[Lease | None, bool]:
     """Inside a transaction: the longest expired run gets a new lease; and whether its owner died."""
-    head = await connection.fetchrow(_LOCK_EXPIRED, owner, lease_s)
+    head = await connection.fetchrow(_LOCK_EXPIRED, owner, lease_s, dead)
     if head is None:
         return None, False
     session_id, run_id, generation, died = head

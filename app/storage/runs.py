@@ -71,10 +71,10 @@ class PostgresRuns:
         async with self._pool.transaction() as connection:
             return await ownership.start(connection, session_id, owner, self._lease_s, plan)
 
-    async def take_over(self, owner: str, plan: Plan) -> Taken | None:
+    async def take_over(self, owner: str, plan: Plan, dead: bool = True) -> Taken | None:
         while True:
             async with self._pool.transaction() as connection:
-                lease, died = await ownership.lock_expired(connection, owner, self._lease_s)
+                lease, died = await ownership.lock_expired(connection, owner, self._lease_s, dead)
                 if lease is None:
                     return None
                 try:

@@ -17,6 +17,7 @@ from app.ports import Beginning, Renewal, RunStore, Taken
 from app.turns import plans
 from app.turns.broadcast import Broadcast
 from app.turns.shielded import heard
+from app.turns.watch import Watch
 from app.turns.work import Order, ProfileOf, work_on
 
 log = logging.getLogger(__name__)
@@ -35,12 +36,14 @@ class Runner:
         broadcast: Broadcast,
         profile_of: ProfileOf,
         owner: str,
+        lease_s: float,
     ) -> None:
         self._bench = bench
         self._runs = runs
         self._broadcast = broadcast
         self._profile_of = profile_of
         self._owner = owner
+        self._watch = Watch(bench.clock, lease_s)
         self._orders: dict[Lease, Order] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._takings: set[asyncio.Task[Taken | None]] = set()
@@ -66,16 +69,18 @@ class Runner:
         """Takes over one run whose owner died; False when there is none."""
         if self._draining:
             return False
-        if leases := self.leases:
-            # The heartbeat may have been cut off for longer than a lease: what lives here is not taken from itself.
-            self.heard(leases, await self._runs.renew(leases))
+        # The heartbeat may have been cut off for longer than a lease: what lives here is not taken from itself. Without
+        # a lease it is a look: what a database that hangs holds up is this, and no takeover.
+        leases = self.leases
+        self.heard(leases, await self._runs.renew(leases))
+        dead = self._watch.looked()
         if self._unsure:
             await self._find_strays()
         if left := set(self._left):
             await self._runs.release(list(left))
             self._left -= left
         plan = partial(plans.take_over, tools=self._bench.tools, ids=self._bench.ids, budget_of=self._budget_of)
-        taken = await self._take(self._runs.take_over(self._owner, plan))
+        taken = await self._take(self._runs.take_over(self._owner, plan, dead))
         if taken is None:
             return False
         lease, deaths = taken.lease, taken.beginning.deaths

@@ -57,7 +57,7 @@ class Turns:
         self._profile_of = profile_of
         self._lease_s = lease_s
         self._broadcast = Broadcast()
-        self._runner = Runner(bench, runs, self._broadcast, profile_of, owner)
+        self._runner = Runner(bench, runs, self._broadcast, profile_of, owner, lease_s)
         self._draining = False
         self._loops: list[asyncio.Task[None]] = []
         self._heartbeat: Heartbeat | None = None

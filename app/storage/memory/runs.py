@@ -74,9 +74,10 @@ class MemoryRuns:
         room.started.add(run.id)
         return taken
 
-    async def take_over(self, owner: str, plan: Plan) -> Taken | None:
+    async def take_over(self, owner: str, plan: Plan, dead: bool = True) -> Taken | None:
         now = self._state.clock.now()
-        expired = [room for room in self._state.rooms.values() if room.running and room.overdue(now)]
+        running = (room for room in self._state.rooms.values() if room.running and (dead or room.released))
+        expired = [room for room in running if room.overdue(now)]
         for room in expired:
             run = room.runs[room.running or ""]
             step = max((e.seq for e in room.events if e.run_id == run.id and e.type in _PROGRESS), default=0)

@@ -69,9 +69,9 @@ class HeldRuns(PostgresRuns):
             await GATE.passes(session_id, "start:after")
         return taken
 
-    async def take_over(self, owner: str, plan: Plan) -> Taken | None:
+    async def take_over(self, owner: str, plan: Plan, dead: bool = True) -> Taken | None:
         TAKING.set("takeover:in")
-        taken = await super().take_over(owner, plan)
+        taken = await super().take_over(owner, plan, dead)
         if taken is None:
             say(f"sweep {next(SWEEPS)} found nothing")
         else:

@@ -69,9 +69,10 @@ class Life:
         self.gates.append(asyncio.Event())
         provider = ScriptedProvider(*[self.choose] * 2000)
         tools = (FakeTool("held", self.held), echo("echo"), FakeTool("safe", self.held, safe=True))
-        turns = self.works.process(f"process {self.processes}", self.works.with_provider(provider, tools), small)
         if self.processes > 1:
             await self.works.let_leases_expire()
+        turns = self.works.process(f"process {self.processes}", self.works.with_provider(provider, tools), small)
+        if self.processes > 1:
             await turns._recover()
         return turns
 

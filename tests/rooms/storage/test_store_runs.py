@@ -244,6 +244,16 @@ async def test_a_released_run_is_taken_over_at_once_and_nobody_died(store):
     assert await store.runs.take_over("next", store.plan) is None
 
 
+async def test_who_cannot_tell_who_is_dead_takes_only_what_was_let_go_of(store):
+    dead, released = [await store.running(await store.open()) for _ in range(2)]
+    await store.age(dead.session_id, 1)
+    await store.runs.release([released])
+    taken = await store.runs.take_over("next", store.plan, dead=False)
+    assert taken.lease.session_id == released.session_id
+    assert await store.runs.take_over("next", store.plan, dead=False) is None
+    assert (await store.runs.take_over("next", store.plan)).lease.session_id == dead.session_id
+
+
 async def test_only_its_owner_lets_go_of_a_run(store):
     session = await store.open()
     stale = await store.running(session)
