@@ -11,11 +11,10 @@ from app.agent.attempt import Attempt
 from app.agent.overflow_ladder import Ladder
 from app.agent.turn import Turn
 from app.context.echo import without_echo
-from app.context.measure import counted, learn_overflow
+from app.context.measure import counted, learn_overflow, learn_window
 from app.context.overflow import classify
 from app.context.pins import newest_request
 from app.conversation.events import EventType, NewEvent
-from app.conversation.model_profile import MIN_WINDOW
 from app.conversation.records import Cause, Memo, Tier
 from app.conversation.run import Step
 from app.errors import ProviderFailure, RunFailed, ViewInvalid
@@ -104,7 +103,7 @@ def _taught(turn: Turn, attempt: Attempt, failure: ProviderFailure) -> Memo:
     if reply is None or not reply.usage.total_input:
         return learn_overflow(memo, failure.detail, estimated)
     if reply.stop_reason == "model_context_window_exceeded":
-        memo = replace(memo, learned_window=max(MIN_WINDOW, reply.usage.total_input + reply.usage.output))
+        memo = learn_window(memo, reply.usage.total_input + reply.usage.output)
     return counted(replace(memo, anchor=None), reply.usage.total_input, estimated, turn.log.rows[-1].seq)
 
 

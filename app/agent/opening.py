@@ -44,7 +44,8 @@ def _for_model(bench: Workbench, session: Session, ledger: Ledger, model: str) -
     servers = (tool for tool in bench.known_tools(session, sent.tools).declared if tool.name.startswith(PREFIX))
     if preamble_key(model, sent.system[: sent.stable], (*own, *servers)) == sent.key:
         return ledger
-    return replace(ledger, memo=replace(drop_anchor(ledger.memo), learned_window=None, declined_at=0))
+    memo = replace(drop_anchor(ledger.memo), learned_window=None, guessed_window=None, declined_at=0)
+    return replace(ledger, memo=memo)
 
 
 def make_desk(bench: Workbench, profile: ModelProfile) -> Desk:

@@ -124,10 +124,10 @@ def budget_of(profile: ModelProfile, session: Session, run: Run, memo: Memo) -> 
     wanted = run.input.max_tokens or session.settings.max_tokens
     thinking = session.settings.thinking
     with suppress(ValueError):
-        budget = make_budget(profile, wanted, thinking, memo.learned_window)
+        budget = make_budget(profile, wanted, thinking, memo)
         if not thinking or thinking.get("budget_tokens", 0) < budget.max_tokens:
             return budget, thinking
-    return make_budget(profile, wanted, None, memo.learned_window), None
+    return make_budget(profile, wanted, None, memo), None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.conversation.model_profile import ModelProfile
+from app.conversation.records import Memo
 
 RESERVE_FRAC, RESERVE_MOST, RESERVE_FLOOR = 0.10, 0.50, 1024
+NOTHING_TAUGHT = Memo()
 SUMMARY_FRAC, SUMMARY_LEAST, SUMMARY_MOST = 0.05, 1500, 8000
 
 
@@ -35,16 +37,15 @@ def make_budget(
     profile: ModelProfile,
     max_tokens: int | None,
     thinking: Mapping[str, Any] | None,
-    learned_window: int | None = None,
+    memo: Memo = NOTHING_TAUGHT,
 ) -> Budget:
-    """`max_tokens` None: the profile's default. `learned_window`: what an overflow taught; a negative one is a
-    guess, which counts for a model that no table names only.
+    """`max_tokens` None: the profile's default. `memo`: what overflows taught of the window.
 
     Raises ValueError when a thinking budget leaves less than half of the profile's working window to the input.
     """
     floor = _floor(profile, thinking)
-    learned = learned_window or profile.max_input_tokens
-    real = profile.max_input_tokens if learned < 0 and profile.known else min(profile.max_input_tokens, abs(learned))
+    guessed = None if profile.known else memo.guessed_window
+    real = min(size for size in (profile.max_input_tokens, memo.learned_window, guessed) if size)
     window = min(profile.working_window, real)
     answer = min(max_tokens or profile.default_max_tokens, profile.max_output_tokens)
     reserve = min(max(min(answer, int(RESERVE_FRAC * window)), floor), int(RESERVE_MOST * window))

@@ -162,11 +162,21 @@ def read_ledger(
         ignored += [f"epoch {epoch_id} of {run_id}: {part}" for part in parts]
         ledger = with_epoch(ledger, epoch, run_id)
     force = _part(private, "force", Mapping[str, Any] | None, None, ignored)
-    memo = _part(private, "memo", Memo, Memo(), ignored)
+    memo = _part({"memo": _of_today(private.get("memo"))}, "memo", Memo, Memo(), ignored)
     shape = _part(private, "shape", int, SHAPE_VERSION, ignored)
     pairs = _part({"pairs": [], **private}, "pairs", tuple[Pair, ...], (), ignored)
     written = _part({"written": 0, **private}, "written", int, 0, ignored)
     return replace(ledger, force=force, memo=memo, shape=shape, pairs=pairs, written=written), ignored
+
+
+def _of_today(memo: Any) -> Any:
+    """A memo once had one place for both windows, where a guess was a negative number."""
+    if not isinstance(memo, Mapping) or "guessed_window" in memo:
+        return memo
+    window = memo.get("learned_window")
+    if isinstance(window, int) and window < 0:
+        return {**memo, "learned_window": None, "guessed_window": -window}
+    return {**memo, "guessed_window": None}
 
 
 def _head(private: Mapping[str, Any], ignored: list[str]) -> Iterable[tuple[str, str]]:

@@ -64,8 +64,8 @@ def drop_anchor(memo: Memo) -> Memo:
 def learn_overflow(memo: Memo, message: str, estimated: int) -> Memo:
     """The memo after a refusal: no anchor, and the ratio at once what the message says of the `estimated` request.
 
-    `learned_window` is the maximum in the message, else a guess, as a negative number: 0.9 of the last accepted
-    request, but at least half of the one refused, since a short session may have been given one huge text.
+    A message without a maximum lets the window be guessed: 0.9 of the last accepted request, but at least half of the
+    one refused, since a short session may have been given one huge text.
     """
     tokens, maximum = reported(message)
     if tokens is not None:
@@ -73,16 +73,20 @@ def learn_overflow(memo: Memo, message: str, estimated: int) -> Memo:
     else:
         explained = maximum is not None and memo.ratio * estimated > maximum
         ratio = memo.ratio if explained else memo.ratio * UNNUMBERED
-    window = _guess(memo, estimated) if maximum is None else max(MIN_WINDOW, maximum)
-    return replace(memo, anchor=None, ratio=_clamped(ratio), learned_window=window)
+    taught = _guessed(memo, estimated) if maximum is None else learn_window(memo, maximum)
+    return replace(taught, anchor=None, ratio=_clamped(ratio))
 
 
-def _guess(memo: Memo, estimated: int) -> int | None:
+def learn_window(memo: Memo, tokens: int) -> Memo:
+    """The memo after the provider has shown how large the model's window is: nothing is guessed any more."""
+    return replace(memo, learned_window=max(MIN_WINDOW, tokens), guessed_window=None)
+
+
+def _guessed(memo: Memo, estimated: int) -> Memo:
     if memo.anchor is None:
-        return memo.learned_window
+        return memo
     guess = max(int(ACCEPTED_FRAC * memo.anchor.tokens), estimated // 2, MIN_WINDOW)
-    known = memo.learned_window
-    return -guess if known is None or guess < abs(known) else known
+    return replace(memo, guessed_window=min(guess, memo.guessed_window or guess))
 
 
 def _taught(memo: Memo, real: int, whole: int, added: int | None) -> float:

@@ -35,8 +35,12 @@ def within(ledger: Ledger, last_seq: int) -> Ledger:
         cut=cut,
         strip_thinking_to_seq=min(ledger.strip_thinking_to_seq, last_seq),
         pairs=tuple(pair for pair in ledger.pairs if pair.to_seq <= last_seq),
-        memo=Memo(ratio=ledger.memo.ratio, learned_window=ledger.memo.learned_window),
+        memo=_kept(ledger.memo),
     )
+
+
+def _kept(memo: Memo) -> Memo:
+    return Memo(ratio=memo.ratio, learned_window=memo.learned_window, guessed_window=memo.guessed_window)
 
 
 def _is_within(cut: Cut | None, last_seq: int) -> bool:

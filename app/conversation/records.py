@@ -177,9 +177,10 @@ class Memo:
 
     `ratio`: real tokens per estimated one. `epochs`: how many were counted. `declined_at`: measure of the last declined
     check, 0 for none: the next comes after 5 % growth. `failures`: summaries that failed in a row;
-    `no_summary_before_turn`: back-off. `learned_window`: taught by an overflow. `last_call_at`: Unix time in seconds;
+    `no_summary_before_turn`: back-off. `learned_window`: what an overflow named. `last_call_at`: Unix time in seconds;
     `long_pauses`: the session has paused over 4 minutes between calls, so its cache entries should live longer.
-    `announced`: digest of the volatile blocks that the model was last told of.
+    `announced`: digest of the volatile blocks that the model was last told of. `guessed_window`: from overflows that
+    named none; it counts for a model that no table names only.
     """
 
     anchor: Anchor | None = None
@@ -192,6 +193,7 @@ class Memo:
     last_call_at: float = 0.0
     long_pauses: bool = False
     announced: str = ""
+    guessed_window: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ class Sessions:
         ledger, rows = await self._ledger(session_id)
         profile = effective_profile(self.profiles, session)
         settings, memo = session.settings, ledger.memo
-        budget = make_budget(profile, settings.max_tokens, settings.thinking, memo.learned_window)
+        budget = make_budget(profile, settings.max_tokens, settings.thinking, memo)
         # Thousands of rows take a tenth of a second: the streams of others do not wait for it.
         parts = await asyncio.to_thread(self._parts, session, ledger, rows, await self.tools_of(session))
         added = await asyncio.to_thread(self._added, session, ledger, rows)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from app.context.budget import RESERVE_FLOOR, clamp_max_tokens, make_budget
 from app.conversation.model_profile import MIN_WINDOW, TABLE, ModelProfile, check, resolve
+from app.conversation.records import Memo
 
 WINDOW_200K = ModelProfile("m", max_output_tokens=64_000)
 
@@ -31,16 +32,18 @@ def profiles(draw: st.DrawFn) -> ModelProfile:
 
 
 asked = st.none() | st.integers(1, 128_000)
-learned = st.none() | st.integers(1, 300_000)
+taught = st.builds(
+    Memo, learned_window=st.none() | st.integers(1, 300_000), guessed_window=st.none() | st.integers(1, 300_000)
+)
 
 
-@given(profiles(), asked, st.floats(0, 1), learned)
+@given(profiles(), asked, st.floats(0, 1), taught)
 def test_every_budget_leaves_room_for_input_and_answer(
-    profile: ModelProfile, max_tokens: int | None, share: float, learned_window: int | None
+    profile: ModelProfile, max_tokens: int | None, share: float, memo: Memo
 ):
     most = profile.working_window // 2 - RESERVE_FLOOR
     thinking = {"type": "enabled", "budget_tokens": int(share * most)}
-    budget = make_budget(profile, max_tokens, thinking, learned_window)
+    budget = make_budget(profile, max_tokens, thinking, memo)
     assert budget.usable > 0
     assert budget.usable + budget.reserve == budget.window <= budget.real_window <= profile.max_input_tokens
     assert budget.reserve <= 0.5 * budget.window
@@ -110,13 +113,14 @@ def test_a_small_window_without_a_known_output_keeps_a_usable_part():
 
 def test_a_window_that_an_overflow_named_counts_for_every_model_and_a_guess_for_an_unknown_one_only():
     unknown = resolve("someone-elses-model", TABLE)
-    small = make_budget(unknown, None, None, 100_000)
+    named, guess = Memo(learned_window=100_000), Memo(guessed_window=100_000)
+    small = make_budget(unknown, None, None, named)
     assert (small.window, small.real_window, small.trigger, small.usable) == (100_000, 100_000, 85_000, 90_000)
-    assert make_budget(unknown, None, None, -100_000) == small
+    assert make_budget(unknown, None, None, guess) == small
     known = replace(unknown, known=True)
-    assert make_budget(known, None, None, 100_000) == small
-    assert make_budget(known, None, None, -100_000).window == 200_000
-    assert make_budget(known, None, None, 300_000).real_window == 200_000
+    assert make_budget(known, None, None, named) == small
+    assert make_budget(known, None, None, guess).window == 200_000
+    assert make_budget(known, None, None, Memo(learned_window=300_000)).real_window == 200_000
 
 
 def test_a_micro_mark_at_the_trigger_is_none_and_below_it_the_warm_mark():

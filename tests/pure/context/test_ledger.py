@@ -159,10 +159,21 @@ def test_the_state_of_two_hundred_epochs_with_summaries_stays_small():
 
 
 def test_memo_and_force_come_back():
-    memo = Memo(Anchor(1000, 4, 900), 1.25, 3, 170_000, 1, 7, 100_000, 1_700_000_000.5, True)
+    memo = Memo(Anchor(1000, 4, 900), 1.25, 3, 170_000, 1, 7, 100_000, 1_700_000_000.5, True, "digest", 90_000)
     ledger = replace(Ledger(), memo=memo, force={"reason": "tool", "instructions": None})
     assert read_ledger(stored(private_state(ledger, "run_1", None)), {}) == (ledger, [])
     assert read_ledger(None, {}) == (Ledger(), [])
+
+
+@pytest.mark.parametrize(("stored_window", "learned", "guessed"), [(-81_000, None, 81_000), (100_000, 100_000, None)])
+def test_a_memo_that_had_one_place_for_both_windows_reads_as_it_was_meant(stored_window, learned, guessed):
+    memo = Memo(Anchor(1000, 4, 900), 1.25, 3)
+    state = stored(private_state(Ledger(memo=memo), "run_1", None))
+    del state["memo"]["guessed_window"]
+    state["memo"]["learned_window"] = stored_window
+    ledger, ignored = read_ledger(state, {})
+    assert ignored == []
+    assert ledger.memo == replace(memo, learned_window=learned, guessed_window=guessed)
 
 
 def three_epochs() -> dict[str, Any]:

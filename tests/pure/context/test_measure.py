@@ -94,9 +94,17 @@ def test_a_request_that_only_lost_blocks_teaches_no_ratio():
 
 
 def test_a_guess_takes_the_place_of_a_larger_window_only():
-    memo = Memo(Anchor(90_000, 7, 80_000), learned_window=50_000)
-    assert learn_overflow(memo, "too long", 9000).learned_window == 50_000
-    assert learn_overflow(replace(memo, learned_window=100_000), "too long", 9000).learned_window == -81_000
+    memo = Memo(Anchor(90_000, 7, 80_000), guessed_window=50_000)
+    assert learn_overflow(memo, "too long", 9000).guessed_window == 50_000
+    assert learn_overflow(replace(memo, guessed_window=100_000), "too long", 9000).guessed_window == 81_000
+
+
+def test_a_guess_leaves_a_named_window_and_a_named_one_ends_the_guesses():
+    memo = Memo(Anchor(90_000, 7, 80_000), learned_window=100_000)
+    guessed = learn_overflow(memo, "too long", 9000)
+    assert (guessed.learned_window, guessed.guessed_window) == (100_000, 81_000)
+    named = learn_overflow(guessed, "120000 tokens > 98000 maximum", 80_000)
+    assert (named.learned_window, named.guessed_window) == (98_000, None)
 
 
 @pytest.mark.parametrize(("real", "added"), [(90_000, 2000), (101_000, 4000), (110_000, 2000)])
@@ -135,15 +143,15 @@ def test_an_absurdly_small_window_is_not_learned():
 def test_an_overflow_without_numbers_teaches_a_window_below_the_last_accepted_request():
     memo = Memo(Anchor(90_000, 7, 80_000), ratio=1.2)
     taught = learn_overflow(memo, "prompt is too long", 85_000)
-    assert (round(taught.ratio, 6), taught.learned_window, taught.anchor) == (1.8, -81_000, None)
+    assert (round(taught.ratio, 6), taught.guessed_window, taught.anchor) == (1.8, 81_000, None)
     again = learn_overflow(replace(taught, anchor=Anchor(70_000, 8, 1)), "prompt is too long", 75_000)
-    assert (again.ratio, again.learned_window) == (RATIO_MOST, -63_000)
-    assert learn_overflow(again, "prompt is too long", 75_000).learned_window == -63_000
+    assert (again.ratio, again.guessed_window) == (RATIO_MOST, 63_000)
+    assert learn_overflow(again, "prompt is too long", 75_000).guessed_window == 63_000
 
 
 def test_one_huge_text_in_a_short_session_does_not_teach_a_tiny_window():
     taught = learn_overflow(Memo(Anchor(2000, 3, 2000)), "prompt is too long", 300_000)
-    assert taught.learned_window == -150_000
+    assert (taught.learned_window, taught.guessed_window) == (None, 150_000)
 
 
 CHINESE = "构建失败了，因为解析器无法读取设置文件的第二行。" * 3
