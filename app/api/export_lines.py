@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from app.api.render import message_json, session_json
 from app.api.schemas import MAX_BLOCKS, Payload, SessionCreate, Whole
@@ -29,7 +29,9 @@ Model = TypeVar("Model", bound=Payload)
 Count = Annotated[Whole, Field(ge=0, le=2**31 - 1)]
 # What every store can hold, in every time zone.
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
-Moment = Annotated[AwareDatetime, Field(strict=False, ge=_FIRST, lt=_LAST)]
+Moment = Annotated[
+    AwareDatetime, Field(strict=False, ge=_FIRST, lt=_LAST), AfterValidator(lambda at: at.astimezone(UTC))
+]
 
 
 def line_of(part: Part) -> Line:
@@ -161,12 +163,19 @@ def _row(lines: Sequence[Any], place: int) -> StoredMessage:
 
 
 def _files(lines: Sequence[Any], first: int) -> Iterator[tuple[str, bytes]]:
+    files: set[tuple[str, ...]] = set()
+    folders: set[tuple[str, ...]] = set()
     for place in range(first, len(lines) - 1):
         line = _checked(FileLine, lines, place)
         try:
             area, names = parse_path(line.path)
             if area is not Area.WORKSPACE or not names or (line.text is None) == (line.base64 is None):
                 raise ExportInvalid(place + 1, "path: a file of /workspace, with either text or base64")
+            above = {names[:depth] for depth in range(1, len(names))}
+            if names in files or names in folders or above & files:
+                raise ExportInvalid(place + 1, "path: stands where another file or its folder does")
+            files.add(names)
+            folders |= above
             yield line.path, (line.text or "").encode() if line.base64 is None else b"".join(base64_pieces(line.base64))
         except PathRefused as error:
             raise ExportInvalid(place + 1, f"path: {error.detail}") from None

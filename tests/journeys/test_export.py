@@ -123,6 +123,18 @@ def edited(lines: list[dict[str, Any]], place: int, **changes: Any) -> list[dict
     return [*lines[:place], changed, *lines[place + 1 :]]
 
 
+def with_file(lines: list[dict[str, Any]], path: str) -> list[dict[str, Any]]:
+    return [*lines[:-1], {**lines[-2], "path": path}, {**lines[-1], "files": lines[-1]["files"] + 1}]
+
+
+async def test_a_moment_of_any_zone_is_taken(house: House):
+    good = await export(house, await house.open(messages=TALK))
+    answer = await bring(house, edited(good, 1, created_at="2026-01-01T23:58:00+23:59"))
+    assert answer.status_code == 201, answer.text
+    rows = await house.messages(answer.headers["location"])
+    assert rows[0]["created_at"] == "2025-12-31T23:59:00.000000Z"
+
+
 async def test_what_is_broken_is_named_by_line_and_rule(house: House):
     session = await house.open(messages=TALK)
     await house.services.files.write(session.rpartition("/")[2], "/workspace/a", b"x")
@@ -147,6 +159,8 @@ async def test_what_is_broken_is_named_by_line_and_rule(house: House):
         (edited(good, 6, path="/workspace/../x"), 7, "path"),
         (edited(good, 6, base64="eA=="), 7, "path"),
         (edited(good, 6, text=..., base64="eA"), 7, "base64"),
+        *((with_file(good, path), 8, "stands where") for path in ("/workspace/a", "/workspace/./a", "/workspace/a/b")),
+        (edited(with_file(good, "/workspace/b"), 6, path="/workspace/b/c"), 8, "path: stands where"),
         (edited(good, -1, messages=9), 8, "messages"),
         (good[:-1], 7, "type"),
         ([*good[:3], *good[4:]], 4, "seq"),
@@ -166,6 +180,17 @@ async def test_what_is_broken_is_named_by_line_and_rule(house: House):
     assert len((await house.get("/v1/sessions"))["data"]) == 1
 
 
+def shaping(**fields: Any) -> dict[str, Any]:
+    made = {"kind": "shaping", "id": "s", "tier": "micro_compaction", "shape": 1, "limit": 120}
+    return {**made, "spans": [], "kept": [], "blocks": [], **fields}
+
+
+def fold(*parts: list[int]) -> dict[str, Any]:
+    named = [{"from_seq": first, "to_seq": last, "text": ""} for first, last in parts]
+    made = {"kind": "fold", "id": "f", "tier": "tool_pair_summary", "shape": 1, "parts": named, "pinned_seqs": []}
+    return {**made, "path": "/p", "evicted": 1, "tokens_before": 0, "tokens_after": 0}
+
+
 async def test_records_that_do_not_fit_the_rows_are_refused(house: House, double: Double):
     session = await open_long(house, 20, make=prose)
     summarizing(double)
@@ -180,6 +205,19 @@ async def test_records_that_do_not_fit_the_rows_are_refused(house: House, double
         {"records": [{**cut, "more": 1}]},
         {"records": [{**cut, "pinned_seqs": [2]}]},
         {"records": {}},
+        {"records": 1},
+        {"records": [{**cut, "summarized_to_seq": cut["kept_from_seq"]}]},
+        {"records": [{**cut, "tokens_before": 2**31}]},
+        {"records": [{**cut, "evicted": -1}]},
+        {"records": [{**cut, "pinned_seqs": [1, 1]}]},
+        {"records": [cut] * 1001},
+        {"records": [shaping(spans=[[1, 1], [1, 1]])]},
+        {"records": [shaping(spans=[[2, 1]])]},
+        {"records": [shaping(kept=[[1, 0], [1, 0]])]},
+        {"records": [shaping(spans=[[1, 10]]) for _ in range(1000)]},
+        {"records": [fold([1, 2], [1, 2])]},
+        {"records": [fold([1, 2], [2, 3])]},
+        {"pairs": [{"from_seq": 2, "to_seq": 3, "digest": "d", "text": "t"}] * 2},
         {"pairs": [1]},
         {"history": [[3, 2, 1]]},
         {"history": [[1, 2]]},
