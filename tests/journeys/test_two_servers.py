@@ -33,7 +33,7 @@ async def pair(database_url: str, tmp_path: Path, double: Double) -> AsyncIterat
     environment = {
         "HANGO_DATABASE_URL": database_url,
         "HANGO_DATA_DIR": str(tmp_path / "data"),
-        "HANGO_LEASE_S": "1",
+        "HANGO_LEASE_S": "3",  # on a busy machine a heartbeat may come a second late
         "HANGO_MODEL": MODEL,
         "ANTHROPIC_API_KEY": "sk-test",
         "ANTHROPIC_BASE_URL": double.base_url,
