@@ -1,4 +1,4 @@
-"""Sessions: open, import, list, show, change, delete; their transcript, gauge and usage."""
+"""Sessions: open, import, list, show, change, close, delete; their transcript and usage."""
 
 from dataclasses import asdict
 from typing import Annotated, Any, Literal

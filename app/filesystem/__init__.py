@@ -1,1 +1,1 @@
-"""File backends: a local folder, its in-memory twin, and the rendered view of stored tool results."""
+"""File backends: a local folder, its in-memory twin, and the layers over them; and the folder of skills."""

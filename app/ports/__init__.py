@@ -42,7 +42,7 @@ class Clock(Protocol):
 
 class IdSource(Protocol):
     def new(self, prefix: str) -> str:
-        """A fresh opaque id, `<prefix>_<...>`; prefixes are ses, run, msg, rec, toolu, ans."""
+        """A fresh opaque id, `<prefix>_<...>`; prefixes are ses, run, msg, rec, epo, toolu, ans."""
         ...
 
 

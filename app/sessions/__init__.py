@@ -1,1 +1,1 @@
-"""Opening, importing, reading and deleting sessions."""
+"""Sessions apart from their turns: opened, read, changed, closed, forked, exported, imported, pruned and deleted."""

@@ -1,1 +1,1 @@
-"""The summarization tier and its workers: the offload file and the summarizer."""
+"""The summarization tier and the summarizer that it asks."""
