@@ -5,6 +5,7 @@ from functools import partial
 
 import asyncpg
 from alembic import context
+from alembic.util import CommandError
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
@@ -26,6 +27,14 @@ def migrate(connection: Connection) -> None:
         context.run_migrations()
 
 
+def address() -> str:
+    """Without one the driver would look for some database of its own choice."""
+    url: str = context.config.attributes.get("database_url") or load().database_url
+    if not url:
+        raise CommandError("HANGO_DATABASE_URL names no database; the embedded one is migrated by `hango migrate`.")
+    return url
+
+
 async def main(database_url: str) -> None:
     # asyncpg reads the address itself, so every form that the server takes works here too.
     connect = partial(
@@ -39,4 +48,4 @@ async def main(database_url: str) -> None:
         await engine.dispose()
 
 
-asyncio.run(main(context.config.attributes.get("database_url") or load().database_url))
+asyncio.run(main(address()))

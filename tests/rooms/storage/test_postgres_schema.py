@@ -9,6 +9,7 @@ from itertools import count
 import asyncpg
 import pytest
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 
 from app.errors import StoreUnavailable
 from app.storage import migrate
@@ -66,6 +67,11 @@ async def test_without_the_counters_the_rows_stay(session, pool, database_url):
     async with pool.connection() as connection:
         counters = await connection.fetchrow("select last_input_tokens, compactions from sessions")
     assert tuple(counters) == (0, 0)
+
+
+def test_without_an_address_no_database_is_looked_for():
+    with pytest.raises(CommandError, match="HANGO_DATABASE_URL"):
+        migrate.downgrade("", "base")
 
 
 def test_down_to_nothing_and_up_again(empty_url):
