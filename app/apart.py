@@ -1,7 +1,7 @@
 """Work on what is large, done so that it does not hold up everybody else's streams."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -9,7 +9,8 @@ T = TypeVar("T")
 
 # Less takes a few milliseconds at most.
 LARGE_BYTES = 2**18
-MANY_ROWS = 500
+VALUE_BYTES = 16  # what handling one value costs, as bytes of a text
+MANY_ROWS = 2000
 # One thread: the work holds the interpreter for all but its pauses, so a second one would only add to their length.
 _thread = ThreadPoolExecutor(1, "large")
 
@@ -22,12 +23,12 @@ async def apart(large: bool, work: Callable[[], T]) -> T:
 
 
 def is_large(value: Any) -> bool:
-    """Whether a JSON value takes more than LARGE_BYTES, roughly; of a larger one no more is looked at."""
+    """Whether a JSON value takes more than LARGE_BYTES, very many small ones sooner; no more than that is looked at."""
     size, waiting = 0, [value]
     while waiting and size <= LARGE_BYTES:
         item = waiting.pop()
-        size += len(item) if isinstance(item, str) else 8
-        if isinstance(item, Mapping):
+        size += VALUE_BYTES + (len(item) if isinstance(item, str) else 0)
+        if isinstance(item, dict):
             waiting.extend(item.values())
         elif isinstance(item, list | tuple):
             waiting.extend(item)

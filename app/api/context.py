@@ -1,10 +1,12 @@
 """The window of a session: gauge, view, records, and a compaction on request."""
 
 from dataclasses import asdict
+from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from app.apart import MANY_ROWS, apart
 from app.api.answers import (
     PROBLEMS,
     CompactionAnswer,
@@ -22,6 +24,7 @@ from app.api.render import page_json, record_json
 from app.api.requests import Bearer, Context, DoorRoute, Key, Opened
 from app.api.schemas import CompactRequest
 from app.context.history import TOLD_BY, bars_of
+from app.sessions.service import View
 
 SVG = "image/svg+xml"
 # Opened as a page of its own it may do nothing but be drawn, with the style it brings.
@@ -56,6 +59,10 @@ async def show_gauge(session: Opened, services: Context) -> Response:
 async def show_view(session: Opened, services: Context) -> Response:
     """What the model sees now, and for each shaped block the records that shaped it."""
     view = await services.sessions.view(session.tenant, session.id)
+    return await apart(len(view.messages) > MANY_ROWS, lambda: JsonResponse(_view_json(view)))
+
+
+def _view_json(view: View) -> dict[str, Any]:
     messages = [
         {
             "role": message.role,
@@ -66,7 +73,7 @@ async def show_view(session: Opened, services: Context) -> Response:
         for message, source in zip(view.messages, view.sources, strict=True)
     ]
     points = [{"message": point.message, "block": point.block} for point in view.breakpoints]
-    return JsonResponse({"messages": messages, "breakpoints": points})
+    return {"messages": messages, "breakpoints": points}
 
 
 @router.get("/context/records", response_model=Page[CutAnswer | FoldAnswer | ShapingAnswer])

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
+from app.apart import MANY_ROWS, apart
 from app.context.archive import Section, archive_path
 from app.context.replant import planned, replanted
 from app.context.transplant import archived_to, base_state, moved
@@ -50,11 +51,12 @@ class Planter:
         new, seed = await prepare()
         try:
             new = replace(new, base=await self._write_files(new.id, seed))
+            rows = await apart(len(seed.rows) > MANY_ROWS, lambda: self._rows(seed))
         except BaseException:
             await self.files.delete_session(new.id)
             raise
         try:
-            session, created = await self.store.create(new, self._rows(seed), key, at_most(self.max_sessions))
+            session, created = await self.store.create(new, rows, key, at_most(self.max_sessions))
         except StoreUnavailable:
             raise  # the rows may be there
         except HangoError:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import asyncpg
 
+from app.apart import MANY_ROWS, apart
 from app.conversation.messages import StoredMessage
 from app.conversation.run import ToolCall
 from app.storage.engine import Pool
@@ -43,14 +44,16 @@ class PostgresTranscript:
 
     async def view_rows(self, session_id: str, from_seq: int, seqs: Sequence[int]) -> Sequence[StoredMessage]:
         async with self._pool.connection() as connection:
-            return [message_of(row) for row in await connection.fetch(_VIEW, session_id, from_seq, seqs)]
+            rows = await connection.fetch(_VIEW, session_id, from_seq, seqs)
+        return await _messages(rows)
 
     async def page(self, session_id: str, after: int, limit: int) -> Sequence[StoredMessage]:
         return await self._page(session_id, after, limit)
 
     async def _page(self, session_id: str, after: int, limit: int | None) -> Sequence[StoredMessage]:
         async with self._pool.connection() as connection:
-            return [message_of(row) for row in await connection.fetch(_PAGE, session_id, after, limit)]
+            rows = await connection.fetch(_PAGE, session_id, after, limit)
+        return await _messages(rows)
 
     async def calls(self, session_id: str, message_seq: int | None) -> Sequence[ToolCall]:
         async with self._pool.connection() as connection:
@@ -68,6 +71,10 @@ class PostgresTranscript:
     async def used_ids(self, session_id: str, ids: Sequence[str]) -> frozenset[str]:
         async with self._pool.connection() as connection:
             return frozenset(row["tool_use_id"] for row in await connection.fetch(_USED, session_id, ids))
+
+
+async def _messages(rows: Sequence[asyncpg.Record]) -> Sequence[StoredMessage]:
+    return await apart(len(rows) > MANY_ROWS, lambda: [message_of(row) for row in rows])
 
 
 async def messages_at(connection: asyncpg.Connection, session_id: str, seqs: Iterable[int]) -> dict[int, StoredMessage]:

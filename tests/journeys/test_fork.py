@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from app.apart import MANY_ROWS
 from tests.double.control import Double
 from tests.double.steps import Hold, Reply, call, say
 from tests.journeys.house import Build, House
@@ -174,3 +175,15 @@ async def test_a_key_makes_one_fork_and_a_full_tenant_none(build: Build, double:
     assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_mismatch")
     answer = await house.http.post(f"{session}/fork")
     assert (answer.status_code, answer.json()["code"]) == (429, "too_many_sessions")
+
+
+async def test_a_session_of_thousands_of_messages_is_shown_forked_and_brought_back_whole(house: House):
+    said = [{"role": role, "content": f"{number}"} for number in range(MANY_ROWS) for role in ("user", "assistant")]
+    session = await house.open(messages=said)
+    exported = (await house.http.get(f"{session}/export")).content
+    lines = {"content-type": "application/x-ndjson"}
+    brought = (await house.http.post("/v1/sessions", content=exported, headers=lines)).headers["location"]
+    for place in (session, await fork(house, session), brought):
+        shown = (await house.get(f"{place}/context/view"))["messages"]
+        assert [message["content"][0]["text"] for message in shown] == [message["content"] for message in said]
+        assert [message["seqs"] for message in shown] == [[seq] for seq in range(1, 2 * MANY_ROWS + 1)]
