@@ -11,7 +11,7 @@ from app.apart import LARGE_BYTES
 from app.api.json_body import LINES, Body, media_type, parse_body, parse_lines
 from app.api.problems import problem
 from app.conversation.api_key import ApiKey, digest_of
-from app.errors import BodyTooLarge, Forbidden, HangoError, Unauthorized
+from app.errors import BodyTooLarge, Forbidden, HangoError, NotFound, Unauthorized
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
 LOCAL_TENANT = "local"
@@ -47,6 +47,8 @@ class Door:
         telemetry.enter(path=scope["path"], **_ids(scope["path"]))
         try:
             scope.setdefault("state", {})["tenant"] = self._admit(scope, headers)
+            if scope["path"].endswith("\n"):
+                raise NotFound("There is nothing at this path.")  # the router's `$` would not see the line break
             body = await _read(receive, headers, self._max_body_bytes)
             scope["state"]["large"] = len(body) > LARGE_BYTES
             if body and _holds_lines(scope, headers):

@@ -100,6 +100,15 @@ async def test_a_large_head_and_many_requests_on_one_connection_are_served(build
         assert (await house.http.get("/v1/models", headers={"X": "y" * 60_000})).status_code == 200
 
 
+async def test_a_line_break_behind_a_path_makes_it_another_one(build: Build):
+    house = await build()
+    session = await house.open()
+    await house.services.files.write(session.rpartition("/")[2], "/workspace/a.txt", b"x")
+    for path in ("/v1/sessions", session, f"{session}/messages", f"{session}/files/workspace/a.txt", "/livez"):
+        assert (await house.http.get(path)).status_code == 200
+        assert (await house.http.get(f"{path}%0a")).status_code == 404
+
+
 async def test_a_trailer_is_no_header(build: Build):
     house = await build()
     lines = ["POST /v1/sessions HTTP/1.1", "host: localhost", "transfer-encoding: chunked"]
