@@ -75,7 +75,7 @@ class Pool:
                 raise
             except asyncpg.InterfaceError as error:
                 if _is_lost(connection):
-                    raise StoreUnavailable from error
+                    raise StoreUnavailable(UNREACHABLE) from error
                 raise
             finally:
                 limit.cancel()

@@ -28,6 +28,7 @@ from app.turns.follow import Follower
 from app.turns.heartbeat import Heartbeat, OpenStore
 from app.turns.runner import Runner
 from app.turns.work import ProfileOf
+from app.turns.writing import PATIENCE_S, PAUSE_S
 
 log = logging.getLogger(__name__)
 
@@ -161,17 +162,25 @@ class Turns:
         return (await self.runs.get(session_id, run_id)).status is RunStatus.WAITING
 
     async def wait(self, session_id: str, run_id: str) -> Run:
-        """The run once it is neither queued nor running; as it stands when the server stops. Raises NotFound."""
+        """The run once it is neither queued nor running; as it stands when the server stops. Raises NotFound, and
+        StoreUnavailable when the store stays away for longer than the run itself waits for it."""
+        away_since: float | None = None
         while True:
             try:
                 async for _ in self.follow(session_id, 0, run_id, until=run_id).items(POLL_S):
-                    pass
+                    away_since = None
+                run = await self.runs.get(session_id, run_id)
+                if run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):  # it may have been answered meanwhile
+                    return run
             except StreamEnded as ended:
                 if ended.reason is not EndReason.BEHIND:
                     return await self.runs.get(session_id, run_id)
-            run = await self.runs.get(session_id, run_id)
-            if run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):  # it may have been answered meanwhile
-                return run
+            except StoreUnavailable:
+                now = self._bench.clock.monotonic()
+                away_since = away_since or now
+                if now - away_since >= PATIENCE_S:
+                    raise
+                await self._bench.clock.sleep(PAUSE_S)
 
     async def cancel(self, session_id: str, run_id: str) -> Run:
         """Idempotent; an ended run is left as it is. Raises NotFound."""

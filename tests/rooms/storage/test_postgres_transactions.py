@@ -137,6 +137,9 @@ async def test_a_connection_lost_at_work_is_an_unavailable_store_and_is_replaced
     with pytest.raises(StoreUnavailable):
         async with pool.connection() as connection:
             await connection.execute("select pg_terminate_backend(pg_backend_pid())")
+    with pytest.raises(StoreUnavailable, match="The database"):
+        async with pool.transaction() as connection:
+            connection.terminate()
     await pool.check()
 
 

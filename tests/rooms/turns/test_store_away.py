@@ -54,6 +54,38 @@ async def test_a_turn_goes_on_when_the_store_is_back_and_each_step_is_stored_onc
     assert (len(tool.requests), len(works.provider.requests)) == (1, 2)
 
 
+@pytest.mark.parametrize("looks", [1, 3])
+async def test_who_waits_for_a_run_waits_for_the_store_too(monkeypatch: pytest.MonkeyPatch, looks: int):
+    works = Works(say("fine"))
+    turns, session = works.process(), await works.open()
+    fail_events(works, monkeypatch, looks)
+    assert (await works.turn(turns, session)).status is RunStatus.COMPLETED
+
+
+async def test_who_waits_for_a_run_does_not_wait_for_ever_for_the_store(monkeypatch: pytest.MonkeyPatch):
+    works = Works(say("fine"))
+    turns, session = works.process(), await works.open()
+    fail_events(works, monkeypatch, 1_000_000)
+    with pytest.raises(StoreUnavailable):
+        await works.turn(turns, session)
+
+
+def fail_events(works: Works, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+    """The log cannot be read so many times; a pause is over at once."""
+    read, numbers = works.events.after, count(1)
+
+    async def after(*arguments):
+        if next(numbers) <= looks:
+            raise StoreUnavailable("away")
+        return await read(*arguments)
+
+    async def pause(seconds: float) -> None:
+        works.clock.advance(seconds)
+
+    monkeypatch.setattr(works.events, "after", after)
+    monkeypatch.setattr(works.clock, "sleep", pause)
+
+
 async def test_a_run_that_was_left_goes_on_at_once_when_the_store_is_back_and_nobody_has_died(
     monkeypatch: pytest.MonkeyPatch,
 ):
