@@ -37,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     old = commands.add_parser("prune", help="remove what is old, beside a running server")
     old.add_argument("--events-older-than", metavar="AGE", type=age, help="events of runs that ended so long ago: 30d")
     old.add_argument("--sessions-unused-for", metavar="AGE", type=age, help="whole sessions, with their files: 26w")
+    old.add_argument(
+        "--lost-folders", action="store_true", help="files that no session of this database has; no other may use them"
+    )
     old.add_argument("--dry-run", action="store_true", help="only count")
     commands.add_parser("doctor", help="say what is wrong with the settings, one line each")
     key = commands.add_parser("key", help="make an API key: prints it once, and its hashed entry for HANGO_API_KEYS")
@@ -46,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return new_key(parsed.tenant)
     try:
         if parsed.command == "prune":
-            return prune(Policy(parsed.events_older_than, parsed.sessions_unused_for, parsed.dry_run))
+            ages = parsed.events_older_than, parsed.sessions_unused_for
+            return prune(Policy(*ages, lost_folders=parsed.lost_folders, dry_run=parsed.dry_run))
         return {"serve": serve, "migrate": migrate, "doctor": doctor}[parsed.command]()
     except HangoError as error:
         problems: Any = error.extra.get("problems") or [error.detail]
@@ -115,7 +119,8 @@ def prune(policy: Policy) -> int:
         done = asyncio.run(_prune(settings, url, policy))
     verb = "would be removed" if policy.dry_run else "removed"
     print(f"hango: {done.sessions} unused sessions with their files {verb}")
-    print(f"hango: {done.folders} folders without a session {verb}")
+    if policy.lost_folders:
+        print(f"hango: {done.folders} folders without a session {verb}")
     print(f"hango: {done.events} events of {done.logs} other sessions {verb}")
     print(f"hango: {done.keys} expired idempotency keys {verb}")
     return 0

@@ -232,8 +232,10 @@ class Server(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         collecting = asyncio.create_task(collect(SystemClock()))
-        await super().serve(sockets)
-        collecting.cancel()
+        try:
+            await super().serve(sockets)
+        finally:
+            collecting.cancel()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Not recorded, as the base class does to raise the signal again: what follows `serve` must still be done."""

@@ -49,10 +49,14 @@ class PruneStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What may go; None: nothing of it. Events of runs that ended that long ago, sessions not changed for that long."""
+    """What may go; None: nothing of it. Events of runs that ended that long ago, sessions not changed for that long.
+
+    `lost_folders`: those that no session of the database has. Not without being asked: another one's sessions may.
+    """
 
     events_after: timedelta | None
     sessions_after: timedelta | None
+    lost_folders: bool
     dry_run: bool
 
 
@@ -81,7 +85,7 @@ async def prune(store: PruneStore, folders: SessionFolders, policy: Policy) -> P
         async with aclosing(store.events(policy.events_after, policy.dry_run)) as found:
             counts = [count async for count in found]
     keys = await store.keys(policy.dry_run)
-    leftover = await _without_session(store, folders)
+    leftover = await _without_session(store, folders) if policy.lost_folders else ()
     for name in () if policy.dry_run else leftover:
         await folders.remove_folder(name)
     return Pruned(sessions, len(leftover), sum(counts), len(counts), keys)

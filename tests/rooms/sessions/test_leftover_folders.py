@@ -66,7 +66,7 @@ async def test_only_old_folders_without_a_session_go(found: Found, dry_run: bool
     with tempfile.TemporaryDirectory() as folder:
         files = await folders_of(Path(folder), found)
         state = await rows_of(found)
-        done = await prune(MemoryPrune(state), files, Policy(None, None, dry_run))
+        done = await prune(MemoryPrune(state), files, Policy(None, None, lost_folders=True, dry_run=dry_run))
         leftover = {session for session, (has_rows, old) in found.items() if old and not has_rows}
         assert done.folders == len(leftover)
         for session in found.keys() - (set() if dry_run else leftover):
@@ -74,7 +74,9 @@ async def test_only_old_folders_without_a_session_go(found: Found, dry_run: bool
             assert await files.read(session, path) == session.encode(errors="surrogatepass")
         for session in () if dry_run else leftover:
             assert await files.list(session, "/") == ()
-        assert (await prune(MemoryPrune(state), files, Policy(None, None, False))).folders == dry_run * len(leftover)
+        assert (
+            await prune(MemoryPrune(state), files, Policy(None, None, lost_folders=True, dry_run=False))
+        ).folders == dry_run * len(leftover)
 
 
 async def test_a_session_that_goes_in_the_same_prune_is_counted_once(tmp_path: Path):
@@ -82,7 +84,7 @@ async def test_a_session_that_goes_in_the_same_prune_is_counted_once(tmp_path: P
     state = await rows_of({"ses_a": (True, True)})
     everything = timedelta(seconds=-1)
     for dry_run in (True, False):
-        done = await prune(MemoryPrune(state), files, Policy(None, everything, dry_run))
+        done = await prune(MemoryPrune(state), files, Policy(None, everything, lost_folders=True, dry_run=dry_run))
         assert (done.sessions, done.folders) == (2, 0)
     assert [entry.name for entry in tmp_path.iterdir()] == [".incoming"]
 
@@ -91,7 +93,7 @@ async def test_beside_a_database_without_any_session_nothing_goes(tmp_path: Path
     """It is rather the wrong database."""
     files = await folders_of(tmp_path, {"ses_a": (False, True)})
     state = MemoryState(StillClock())
-    assert (await prune(MemoryPrune(state), files, Policy(None, None, False))).folders == 0
+    assert (await prune(MemoryPrune(state), files, Policy(None, None, lost_folders=True, dry_run=False))).folders == 0
     assert len(await files.list("ses_a", "/")) == 2
 
 
@@ -101,7 +103,7 @@ async def test_what_a_stale_owner_appends_for_a_deleted_session_goes_too(tmp_pat
     for gone in state.remove("ses_a"):
         await files.delete_session(gone)
     await files.append("ses_a", "/conversation_history/b.md", b"late")
-    assert (await prune(MemoryPrune(state), files, Policy(None, None, False))).folders == 0
+    assert (await prune(MemoryPrune(state), files, Policy(None, None, lost_folders=True, dry_run=False))).folders == 0
     make_old(tmp_path / "ses_a")
-    assert (await prune(MemoryPrune(state), files, Policy(None, None, False))).folders == 1
+    assert (await prune(MemoryPrune(state), files, Policy(None, None, lost_folders=True, dry_run=False))).folders == 1
     assert await files.list("ses_a", "/") == ()
