@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -12,6 +12,8 @@ from app.conversation.clean import clean_json
 _exact = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 # 2**63 has 19 digits; a run of them is found by turning every digit into 0 and everything else into a blank.
 _LONG = b"0" * 19
+# What is longer has few values for its length, and is read on the event loop: the text is not gone through again.
+FEW_VALUES_BYTES = 2**20
 _DIGITS = bytes(ord("0") if chr(byte).isdecimal() else ord(" ") for byte in range(256))
 
 
@@ -24,19 +26,27 @@ def dumps(value: Any) -> bytes:
     # PostgreSQL refuses an escaped NUL as soon as it looks into the text.
     if b"\\u0000" in text:
         text = orjson.dumps(clean_json(value))
-    if b"null" in text:  # as orjson writes NaN
-        _check_finite(value)
-    return text
-
-
-def _check_finite(value: Any) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
+    # orjson writes NaN as null.
+    if b"null" in text and not all(map(math.isfinite, _floats(value))):
         raise ValueError("NaN and infinities are not JSON compliant")
-    if isinstance(value, Mapping | list | tuple):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            _check_finite(item)
+    return text
 
 
 def loads(text: bytes) -> Any:
     # orjson reads integers beyond 64 bit as floats.
-    return json.loads(text) if _LONG in text.translate(_DIGITS) else orjson.loads(text)
+    if len(text) <= FEW_VALUES_BYTES:
+        return json.loads(text) if _LONG in text.translate(_DIGITS) else orjson.loads(text)
+    value = orjson.loads(text)
+    return json.loads(text) if any(abs(number) >= 2**63 for number in _floats(value)) else value
+
+
+def _floats(value: Any) -> Iterator[float]:
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, float):
+            yield item
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+        elif isinstance(item, list | tuple):
+            waiting.extend(item)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.storage.json_text import dumps, loads
+from app.storage.json_text import FEW_VALUES_BYTES, dumps, loads
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -22,9 +22,11 @@ def test_a_value_comes_back_equal_with_its_keys_in_order(value):
     assert json.dumps(loads(dumps(value))) == json.dumps(value)
 
 
-@pytest.mark.parametrize("number", [2**63, 2**64, -(2**70), 10**40])
-def test_an_integer_of_any_size_stays_an_integer(number):
-    assert loads(dumps({"n": number, "text": "é"})) == {"n": number, "text": "é"}
+@pytest.mark.parametrize("length", [1, FEW_VALUES_BYTES])
+@pytest.mark.parametrize("number", [2**63, 2**64, -(2**70), 10**40, 1e300, 2.0**63])
+def test_a_number_of_any_size_stays_what_it_is_in_a_text_of_any_length(number, length):
+    value = {"text": "é" * length, "in": [{"n": number}]}
+    assert str(loads(dumps(value))) == str(value)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
