@@ -18,8 +18,7 @@ from app.conversation.records import Ledger
 from app.conversation.session import NewSession, Session
 from app.errors import ExportInvalid
 from app.ports import IdSource
-from app.sessions.opening import Offer, Opening, read_settings
-from app.sessions.payload import read_system
+from app.sessions.opening import Offer, Opening, read_choices
 from app.sessions.planting import Planter, Seed
 from app.sessions.profiles import Profiles
 
@@ -53,7 +52,7 @@ class Imports:
 
     async def _prepare(self, brought: Brought) -> tuple[NewSession, Seed]:
         opening = brought.opening
-        settings, system = read_settings(self.profiles, self.offer, opening), read_system(opening.system)
+        settings, system = await read_choices(self.profiles, self.offer, opening)
         rows, ledger, sections = await asyncio.to_thread(self._read, brought)
         new = NewSession(self.ids.new("ses"), opening.tenant, system, opening.model, settings, brought.title)
         return new, Seed(brought.origin, rows, ledger, sections, _each(brought.files))

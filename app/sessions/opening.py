@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.apart import apart, is_large
 from app.context.limits import check_max_tokens, check_window
 from app.context.repair import Repair
 from app.conversation.clean import clean_json
-from app.conversation.messages import Block
+from app.conversation.messages import Block, Content
 from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
 from app.conversation.tool_allow import Allowed
@@ -65,12 +66,17 @@ async def open_session(
     """
     if made := await store.made_by(opening.key):
         return made, False, (await _rows(opening, ids))[1] if opening.repair else []
-    settings = read_settings(profiles, offer, opening)
-    system = read_system(opening.system)
+    settings, system = await read_choices(profiles, offer, opening)
     rows, repairs = await _rows(opening, ids)
     new = NewSession(ids.new("ses"), opening.tenant, system, opening.model, settings)
     session, created = await store.create(new, rows, opening.key, at_most(max_sessions))
     return session, created, repairs
+
+
+async def read_choices(profiles: Profiles, offer: Offer, opening: Opening) -> tuple[SessionSettings, Content]:
+    """Settings and system. Raises InvalidPayload."""
+    large = is_large([opening.system, opening.tools])
+    return await apart(large, lambda: (read_settings(profiles, offer, opening), read_system(opening.system)))
 
 
 async def _rows(opening: Opening, ids: IdSource) -> tuple[list[NewMessage], list[Repair]]:

@@ -1,11 +1,14 @@
+import threading
 from dataclasses import replace
 
 import pytest
 
+from app.apart import LARGE_BYTES
 from app.conversation.messages import result_block, text_block, tool_uses
+from app.conversation.model_profile import TABLE, ModelProfile, resolve
 from app.conversation.session import Idempotency, SessionSettings
 from app.errors import IdempotencyMismatch, InvalidPayload, TranscriptInvalid
-from app.sessions.opening import Opening
+from app.sessions.opening import Offer, Opening, read_choices
 
 MODEL = "claude-sonnet-4-6"
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -202,3 +205,16 @@ async def test_a_repeat_is_known_before_what_it_asks_for_is_checked_and_told_the
     assert told == repairs != []
     with pytest.raises(IdempotencyMismatch):
         await sessions.open(Opening("acme", MODEL, max_tokens=-1, key=replace(key, body_hash="h2")))
+
+
+@pytest.mark.parametrize("size", [1, LARGE_BYTES])
+async def test_large_choices_are_read_off_the_event_loop(size: int):
+    read_in: list[int] = []
+
+    def profiles(model: str) -> ModelProfile:
+        read_in.append(threading.get_ident())
+        return resolve(model, TABLE)
+
+    _, system = await read_choices(profiles, Offer(frozenset()), Opening("acme", MODEL, system="x" * size))
+    assert system == (text_block("x" * size),)
+    assert [thread == threading.get_ident() for thread in read_in] == [size == 1]
