@@ -23,11 +23,11 @@ def dumps(value: Any) -> bytes:
         text = orjson.dumps(value)
     except orjson.JSONEncodeError:  # integers beyond 64 bit, lone surrogates
         return _exact(clean_json(value)).encode()
-    # PostgreSQL refuses an escaped NUL as soon as it looks into the text.
-    if b"\\u0000" in text:
+    # PostgreSQL refuses an escaped NUL as soon as it looks into the text. One character is found far sooner than six.
+    if b"\\" in text and b"\\u0000" in text:
         text = orjson.dumps(clean_json(value))
     # orjson writes NaN as null.
-    if b"null" in text and not all(map(math.isfinite, _floats(value))):
+    if (len(text) > FEW_VALUES_BYTES or b"null" in text) and not all(map(math.isfinite, _floats(value))):
         raise ValueError("NaN and infinities are not JSON compliant")
     return text
 

@@ -32,4 +32,4 @@ def pages(messages: Sequence[NewMessage]) -> Iterator[Page]:
 
 
 def _array(values: Sequence[bytes]) -> bytes:
-    return b"[" + b",".join(values) + b"]"
+    return b"[%b]" % b",".join(values)

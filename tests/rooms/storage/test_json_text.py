@@ -29,10 +29,11 @@ def test_a_number_of_any_size_stays_what_it_is_in_a_text_of_any_length(number, l
     assert str(loads(dumps(value))) == str(value)
 
 
+@pytest.mark.parametrize("length", [1, FEW_VALUES_BYTES])
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_no_number_is_refused(number):
+def test_what_is_no_number_is_refused(number, length):
     with pytest.raises(ValueError, match="JSON compliant"):
-        dumps({"a": [None, number]})
+        dumps({"a": [None, number], "text": "x" * length})
 
 
 def test_what_a_database_cannot_hold_is_cleaned_and_its_neighbours_stay():
