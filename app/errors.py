@@ -13,6 +13,7 @@ HangoError
 |  '- IdempotencyMismatch
 |- BodyTooLarge, InputTooLarge        413, with the numbers
 |- HeadTooLarge                       431, with the limit
+|- RequestTimeout                     408, with the limit
 |- TooManyRequests                    429, with the limit and when to ask again
 |  '- TooManyLiveRuns, TooManySessions
 |- CursorTooOld                       410, names the oldest event that is left
@@ -137,6 +138,10 @@ class BodyTooLarge(HangoError):
 
 class HeadTooLarge(HangoError):
     status, code, title = 431, "head_too_large", "The request's head is too large"
+
+
+class RequestTimeout(HangoError):
+    status, code, title = 408, "request_timeout", "The request did not come in time"
 
 
 class InputTooLarge(HangoError):

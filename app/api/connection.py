@@ -1,4 +1,5 @@
-"""Connections of clients that do not take what they are sent are cut; a request's head may not grow for ever.
+"""Connections of clients that do not take what they are sent, or do not send what they began, are cut; a request's head
+may not grow for ever.
 
 uvicorn closes gently, which first sends what is buffered: it would keep both as long as the client stays.
 What is no HTTP, or names a method that is none, never reaches the application: it gets its problem document here.
@@ -9,24 +10,32 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.types import Scope
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from app.api.problems import problem
-from app.errors import HangoError, HeadTooLarge, InvalidRequest
+from app.errors import HangoError, HeadTooLarge, InvalidRequest, RequestTimeout
 
 # So long may a client take nothing of more than 64 KiB that wait for it.
 STALL_S = 30.0
 # Of one request: its target and its headers; of what frames a body, too, between two pieces of it. The parser knows no
 # limit, and this is before anybody has shown a key.
 MAX_HEAD_BYTES = 65_536
+# From a connection's begin, or the first byte of its next request, to the head's end; and between two pieces of a body.
+HEAD_S = 30.0
+PIECE_S = 30.0
 _EXTENSION = "hango.cut"
 
 
 class Connection(HttpToolsProtocol):
     _watch: asyncio.TimerHandle | None = None
+    _patience: asyncio.TimerHandle | None = None
     _in_head = True
     _head_bytes = 0
     _bare_bytes = 0  # received since the last piece of a body, or the last request, ended
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for("head", HEAD_S)
 
     def data_received(self, data: bytes) -> None:
         self._bare_bytes += len(data)
@@ -37,6 +46,8 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head, self._head_bytes = True, 0
+        if self._patience is None:
+            self._wait_for("head", HEAD_S)
         self.scope["extensions"] = {_EXTENSION: {"now": self.transport.abort}}
 
     def on_url(self, url: bytes) -> None:
@@ -50,6 +61,7 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        self._wait_for("body", PIECE_S)
         if not self.url.startswith((b"/", b"*")):
             # The host of a target in absolute form counts, whatever the header says (RFC 9112, 3.2.2).
             host = urlsplit(self.url.decode("latin-1")).netloc.encode("latin-1")
@@ -58,10 +70,12 @@ class Connection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._bare_bytes = 0
+        self._wait_for("body", PIECE_S)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._bare_bytes = 0
+        self._wait_no_more()
         super().on_message_complete()
 
     def _count(self, size: int) -> None:
@@ -80,6 +94,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
+        self._wait_no_more()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -92,6 +107,24 @@ class Connection(HttpToolsProtocol):
         lines += [name + b": " + value for name, value in answer.raw_headers]
         self.transport.write(b"\r\n".join([*lines, b"", bytes(answer.body)]))
         self.transport.close()
+
+    def _wait_for(self, what: str, seconds: float) -> None:
+        self._wait_no_more()
+        error = RequestTimeout(f"The {what} of the request did not come within {seconds:g} s.", limit_s=seconds)
+        self._patience = self.loop.call_later(seconds, self._give_up, error)
+
+    def _give_up(self, error: HangoError) -> None:
+        """An answer that has begun already cannot be followed by another one."""
+        cycle: RequestResponseCycle | None = self.cycle  # of the request before; None before the first one
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
+            self.transport.abort()
+        else:
+            self._refuse(error)
+
+    def _wait_no_more(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
     def _look_later(self) -> None:
         self._watch = self.loop.call_later(STALL_S, self._look, self.transport.get_write_buffer_size())
