@@ -2,10 +2,10 @@
 
 import pytest
 
+from app.conversation.events import EventType, NewEvent
 from app.conversation.messages import text_block
 from app.conversation.run import CallState, Closing, NewMessage, NewRun, RunInput, RunStatus, Step, ToolCall
 from app.ports import Taken
-from app.turns.closing import terminal_event
 from tests.double.control import Double
 from tests.double.steps import say
 from tests.journeys.house import House
@@ -27,8 +27,8 @@ async def interrupted(house: House, session: str) -> None:
     done = ToolCall(2, 0, "t1", "list_files", CallState.DONE, "a real result")
     started = ToolCall(2, 1, "t2", "list_files", CallState.STARTED)
     await runs.write(taken.lease, Step(changes=(done, started)))
-    ending = Step(events=(terminal_event(RunStatus.INTERRUPTED),), closing=Closing(RunStatus.INTERRUPTED))
-    await runs.write(taken.lease, ending)
+    ended = NewEvent(EventType.TURN_INTERRUPTED, {})
+    await runs.write(taken.lease, Step(events=(ended,), closing=Closing(RunStatus.INTERRUPTED)))
 
 
 @pytest.mark.both_providers
