@@ -34,7 +34,7 @@ from app.storage.ledger import PostgresLedger
 from app.storage.runs import PostgresRuns
 from app.storage.sessions import PostgresSessions
 from app.storage.transcript import PostgresTranscript
-from app.system import RandomIds, SystemClock, collect, switch_often
+from app.system import RandomIds, SystemClock, collect, return_large_blocks, switch_often
 from app.tools.registry import Registry
 from app.tools.session_tools import SessionTools
 from app.turns.service import Turns
@@ -285,6 +285,7 @@ def serve(app: FastAPI, settings: Settings) -> None:
         )
         _announce(settings, listener.getsockname()[1])
         switch_often()
+        return_large_blocks()
         Server(config, settings.drain_s).run(sockets=[listener])
 
 

@@ -1,6 +1,7 @@
 """The machine's clock and randomness, behind the ports, and how its threads and memory are shared."""
 
 import asyncio
+import ctypes
 import gc
 import secrets
 import sys
@@ -13,6 +14,8 @@ ID_BYTES = 16
 AT_ONCE = 256
 # The interpreter's own 5 ms are waited for at each of the few steps between a model's delta and its reader.
 SWITCH_S = 0.001
+LARGE_BLOCK = 2**20
+_M_MMAP_THRESHOLD = -3  # of <malloc.h>
 
 
 class SystemClock:
@@ -49,6 +52,17 @@ class RandomIds:
 def switch_often() -> None:
     """The event loop gets the interpreter back from another thread within a millisecond."""
     sys.setswitchinterval(SWITCH_S)
+
+
+def return_large_blocks() -> None:
+    """What is large goes back to the system as soon as it is free, where the C library is the GNU one.
+
+    By itself that raises its threshold to 32 MB once such a block was freed (mallopt(3)), and keeps the next ones in a
+    heap that small ones then hold open: a burst of large answers stays in memory for good.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK)
 
 
 # A turn makes thousands of short-lived objects. Python's 700 has the collector look at them every few milliseconds.

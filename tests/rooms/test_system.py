@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import secrets
+import subprocess
+import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -59,3 +61,38 @@ async def test_old_garbage_is_collected_from_time_to_time():
     collecting.cancel()
     assert rounds.garbage is not None
     assert rounds.garbage() is None
+
+
+# Blocks of 4 MB after one of 30 was freed, each with a small one behind it that lives on. In a process of its own, as what
+# is set stays set.
+BURST = """
+import ctypes
+import os
+from app.system import return_large_blocks
+
+def resident_mb():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") >> 20
+
+return_large_blocks()
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+libc.free(libc.malloc(30 << 20))
+before, blocks = resident_mb(), []
+for _ in range(20):
+    blocks.append(libc.malloc(4 << 20))
+    ctypes.memset(blocks[-1], 1, 4 << 20)
+    libc.malloc(100_000)
+held = resident_mb()
+for block in blocks:
+    libc.free(block)
+print(held - before, resident_mb() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the memory of the process from Linux")
+def test_large_blocks_go_back_to_the_system_though_small_ones_lie_between_them():
+    done = subprocess.run([sys.executable, "-c", BURST], check=True, capture_output=True, text=True)
+    held, left = map(int, done.stdout.split())
+    assert held > 70
+    assert left < 8
