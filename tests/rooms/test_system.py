@@ -63,8 +63,8 @@ async def test_old_garbage_is_collected_from_time_to_time():
     assert rounds.garbage() is None
 
 
-# Blocks of 4 MB after one of 30 was freed, each with a small one behind it that lives on. In a process of its own, as what
-# is set stays set.
+# Blocks of 4 MB after one of 30 was freed, each with a small one behind it that lives on. In a process of its own.
+# What is set there stays set.
 BURST = """
 import ctypes
 import os

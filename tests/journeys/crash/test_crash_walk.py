@@ -56,6 +56,7 @@ async def stopped(
         first.freeze()
         await walk.crashed()
         async with machine.server() as (_, second):
+            second.http.timeout = WALK_S  # an answer may take longer than the lease
             await walk.let_the_closing_go()
             await goes_on(walk, first, house, second, subtests)
     await walk.end()

@@ -100,7 +100,8 @@ class Walk:
 
     async def seen(self, one: Held, house: House) -> list[Frame]:
         """All stored events of a client that goes on, at another server, behind the newest one it has."""
-        frames = self.readers[one.session].durable
+        reader = self.readers.get(one.session)  # none where its server was gone before it had answered
+        frames = reader.durable if reader else []
         newest = (await house.events(one.session))[-1]["seq"]
         cursor = frames[-1].seq if frames else 0
         if cursor == newest:
