@@ -43,6 +43,7 @@ class Runner:
         self._broadcast = broadcast
         self._profile_of = profile_of
         self._owner = owner
+        self._lease_s = lease_s
         self._watch = Watch(bench.clock, lease_s)
         self._orders: dict[Lease, Order] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -156,8 +157,12 @@ class Runner:
         self._left |= {lease for lease in held if lease not in self._orders}
 
     async def _launch(self, taking: Coroutine[Any, Any, Taken | None]) -> Taken | None:
+        begun = self._bench.clock.monotonic()
         try:
             taken = await taking
+            late = self._bench.clock.monotonic() - begun > self._lease_s / 3
+            # A process that stood still meanwhile has a lease that may be over, and a run that may be another one's.
+            lost = taken is not None and late and bool((await self._runs.renew([taken.lease])).lost)
         except StoreUnavailable:
             self._unsure = True
             raise
@@ -167,6 +172,9 @@ class Runner:
             self._broadcast.publish(event)
         if taken.closed:
             await self._bench.after_run(taken.beginning.run)
+            return taken
+        if lost:
+            log.warning("lease lost", extra={"session": taken.lease.session_id, "run": taken.lease.run_id})
             return taken
         if self._stopping:
             await self._release([taken.lease])
