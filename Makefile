@@ -1,7 +1,7 @@
 # make run     serve on 127.0.0.1:8000            make bench   compare with the bare SDK
 # make test    every wall and every test          make wheel   build dist/hango-*.whl
 # make setup   the environment alone              make lock    remake requirements.lock
-# make soak    the fuzzers with many new examples, and the tests that run for minutes; about ten minutes
+# make soak    the fuzzers with many new examples, and the tests that run for minutes; about a quarter of an hour
 # PYTHON=python3.12 chooses the interpreter. Every path here is relative: the folder's own path may hold spaces.
 
 SHELL := /bin/sh
