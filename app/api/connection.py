@@ -110,16 +110,16 @@ class Connection(HttpToolsProtocol):
 
     def _wait_for(self, what: str, seconds: float) -> None:
         self._wait_no_more()
-        error = RequestTimeout(f"The {what} of the request did not come within {seconds:g} s.", limit_s=seconds)
-        self._patience = self.loop.call_later(seconds, self._give_up, error)
+        self._patience = self.loop.call_later(seconds, self._give_up, what, seconds)
 
-    def _give_up(self, error: HangoError) -> None:
+    def _give_up(self, what: str, seconds: float) -> None:
         """An answer that has begun already cannot be followed by another one."""
         cycle: RequestResponseCycle | None = self.cycle  # of the request before; None before the first one
         if cycle is not None and cycle.response_started and not cycle.response_complete:
             self.transport.abort()
         else:
-            self._refuse(error)
+            detail = f"The {what} of the request did not come within {seconds:g} s."
+            self._refuse(RequestTimeout(detail, limit_s=seconds))
 
     def _wait_no_more(self) -> None:
         if self._patience is not None:
