@@ -10,6 +10,7 @@ from app.conversation.tool_allow import Allowed
 from app.conversation.tool_servers import ToolServer
 from app.errors import ToolServerFailed
 from app.mcp.client import open_http
+from tests.raw_server import listening
 
 SECRET = "canary-" + "7c1f02d9e4" * 6
 STREAM = b"content-type: text/event-stream\r\n\r\n"
@@ -42,9 +43,7 @@ class Broken:
 @pytest.fixture
 async def broken() -> AsyncIterator[Broken]:
     made = Broken()
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.port = server.sockets[0].getsockname()[1]
-    async with server:
+    async with listening(made.serve) as made.port:
         yield made
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from app.conversation.tool_allow import Allowed
 from app.mcp.transport import MAX_ANSWER_BYTES, CheckedTransport
+from tests.raw_server import listening
 
 JSON = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 
@@ -32,9 +33,7 @@ class Raw:
 @pytest.fixture
 async def raw() -> AsyncIterator[Raw]:
     made = Raw()
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.port = server.sockets[0].getsockname()[1]
-    async with server:
+    async with listening(made.serve) as made.port:
         yield made
 
 

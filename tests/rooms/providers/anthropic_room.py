@@ -11,6 +11,7 @@ from app.conversation.request import ModelRequest, ToolDefinition
 from app.providers.anthropic.provider import AnthropicProvider
 from tests.double.control import Double
 from tests.double.server import run_double
+from tests.raw_server import listening
 
 KEY = "sk-test-0123456789"
 TOOL = ToolDefinition("write_file", "Writes.", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -85,9 +86,8 @@ async def byte_server(answer: Callable[[int], Iterable[bytes]]) -> AsyncIterator
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    wire.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with server:
+    async with listening(serve) as port:
+        wire.base_url = f"http://127.0.0.1:{port}"
         yield wire
 
 
