@@ -86,7 +86,7 @@ class PostgresRuns:
 
     async def any_expired(self) -> bool:
         async with self._pool.connection() as connection:
-            return await ownership.any_expired(connection)
+            return await ownership.any_expired(connection, self._lease_s)
 
     async def write(self, lease: Lease, step: Step) -> Written:
         async with self._pool.connection() as connection:

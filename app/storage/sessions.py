@@ -133,6 +133,11 @@ class PostgresSessions:
             made = await made_by(connection, key)
             return None if made is None else await _get(connection, key.tenant, made)
 
+    async def count(self, tenant: str) -> int:
+        async with self._pool.connection() as connection:
+            count: int = await connection.fetchval(_COUNT, tenant)
+            return count
+
     async def get(self, tenant: str, session_id: str) -> Session:
         async with self._pool.connection() as connection:
             return await _get(connection, tenant, session_id)

@@ -33,7 +33,7 @@ class MemorySessions:
         if (made := self._state.known(key)) is not None:
             return await self.get(session.tenant, made), False
         if admit is not None:
-            admit(len(self._state.rooms_of(session.tenant)))
+            admit(await self.count(session.tenant))
         messages = [replace(message, content=tuple(kept(message.content))) for message in messages]
         calls = [call for seq in range(1, len(messages) + 1) for call in imported_calls(messages, seq)]
         self._state.claim_ids(None, messages, calls)
@@ -65,6 +65,9 @@ class MemorySessions:
     async def made_by(self, key: Idempotency | None) -> Session | None:
         made = self._state.known(key)
         return None if key is None or made is None else await self.get(key.tenant, made)
+
+    async def count(self, tenant: str) -> int:
+        return len(self._state.rooms_of(tenant))
 
     async def get(self, tenant: str, session_id: str) -> Session:
         return self._room(tenant, session_id).shown()

@@ -94,6 +94,7 @@ async def test_of_many_sessions_at_once_exactly_the_limit_is_made(store):
     made = {answer for answer in answers if isinstance(answer, str)}
     assert len(made) == 3
     assert {session.id for session in (await store.sessions.list("t", None, 20)).data} == made
+    assert (await store.sessions.count("t"), await store.sessions.count("other")) == (3, 1)
     await store.sessions.delete("t", made.pop())
     assert await make(store, at_most(3)) not in made
 
