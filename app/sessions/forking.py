@@ -31,7 +31,7 @@ class Forks:
     async def fork(self, tenant: str, session_id: str, at_seq: int | None, key: Idempotency | None) -> Session:
         """With all up to the last closed batch at or below `at_seq` (None: the newest). Raises NotFound, and what
         `Planter.plant` does."""
-        return await self.planter.plant(partial(self._prepare, tenant, session_id, at_seq), key)
+        return await self.planter.plant(tenant, partial(self._prepare, tenant, session_id, at_seq), key)
 
     async def _prepare(self, tenant: str, session_id: str, at_seq: int | None) -> tuple[NewSession, Seed]:
         source = await self.store.get(tenant, session_id)

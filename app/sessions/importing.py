@@ -48,7 +48,8 @@ class Imports:
 
     async def bring(self, brought: Brought) -> Session:
         """Raises ExportInvalid, InvalidPayload for the settings, and what `Planter.plant` does."""
-        return await self.planter.plant(partial(self._prepare, brought), brought.opening.key)
+        opening = brought.opening
+        return await self.planter.plant(opening.tenant, partial(self._prepare, brought), opening.key)
 
     async def _prepare(self, brought: Brought) -> tuple[NewSession, Seed]:
         opening = brought.opening

@@ -67,6 +67,7 @@ async def open_session(
     if made := await store.made_by(opening.key):
         return made, False, (await _rows(opening, ids))[1] if opening.repair else []
     settings, system = await read_choices(profiles, offer, opening)
+    await check_room(store, opening.tenant, max_sessions)
     rows, repairs = await _rows(opening, ids)
     new = NewSession(ids.new("ses"), opening.tenant, system, opening.model, settings)
     session, created = await store.create(new, rows, opening.key, at_most(max_sessions))
@@ -84,6 +85,12 @@ async def _rows(opening: Opening, ids: IdSource) -> tuple[list[NewMessage], list
     if not opening.messages:
         return [], []
     return await asyncio.to_thread(import_rows, opening.messages, opening.repair, ids)
+
+
+async def check_room(store: SessionStore, tenant: str, sessions: int | None) -> None:
+    """Before costly work; `SessionStore.create` asks again, under its lock. Raises TooManySessions."""
+    if admit := at_most(sessions):
+        admit(await store.count(tenant))
 
 
 def at_most(sessions: int | None) -> Admit | None:

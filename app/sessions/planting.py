@@ -14,7 +14,7 @@ from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session
 from app.errors import HangoError, StoreUnavailable
 from app.ports import FileBackend, IdSource, SessionStore
-from app.sessions.opening import at_most
+from app.sessions.opening import at_most, check_room
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Planter:
     ids: IdSource
     max_sessions: int | None
 
-    async def plant(self, prepare: Prepare, key: Idempotency | None) -> Session:
+    async def plant(self, tenant: str, prepare: Prepare, key: Idempotency | None) -> Session:
         """The session, or the one that the key had made. Raises what creating one does, BodyTooLarge, and what
         `prepare` does.
 
@@ -48,6 +48,7 @@ class Planter:
         """
         if made := await self.store.made_by(key):
             return made
+        await check_room(self.store, tenant, self.max_sessions)
         new, seed = await prepare()
         try:
             new = replace(new, base=await self._write_files(new.id, seed))

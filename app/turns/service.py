@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -271,8 +272,9 @@ class Turns:
         pause_s = min(LOOK_S, period_s)
         for _ in range(math.ceil(period_s / pause_s)):
             await self._bench.clock.sleep(pause_s)
-            if await self.runs.any_expired():
-                return
+            with suppress(StoreUnavailable):  # the next round tells
+                if await self.runs.any_expired():
+                    return
 
     async def _recover(self) -> None:
         while await self._runner.sweep():

@@ -18,7 +18,7 @@ from app.conversation.records import Ledger
 from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session, SessionSettings
 from app.conversation.tool_servers import ToolServer
-from app.errors import Conflict, IdempotencyMismatch, StoreUnavailable
+from app.errors import Conflict, IdempotencyMismatch, StoreUnavailable, TooManySessions
 from app.filesystem.memory import MemoryFiles
 from app.ports import Admit, FileInfo
 from app.storage.memory.sessions import MemorySessions
@@ -213,3 +213,16 @@ async def test_a_repeated_fork_or_import_is_known_before_a_file_is_read_or_writt
         await room.forks.fork("t", source.id, 1, Idempotency("t", "fork", "k", "other"))
     with pytest.raises(IdempotencyMismatch):
         await room.bring(lines, Idempotency("t", "import", "k", "other"))
+
+
+async def test_a_full_tenant_is_told_so_before_a_file_is_read_or_written():
+    files = Sealed()
+    room = Room(files)
+    source = await room.plant(rows_of([user("a")]), Ledger(), {"/workspace/a": b"1"})
+    lines = await room.export(source)
+    files.sealed = True
+    object.__setattr__(room.planter, "max_sessions", 1)
+    with pytest.raises(TooManySessions):
+        await room.forks.fork("t", source.id, None, None)
+    with pytest.raises(TooManySessions):
+        await room.bring(lines)

@@ -93,7 +93,7 @@ class Room:
         async def prepare() -> tuple[NewSession, Seed]:
             return new, Seed("old", rows, ledger, sections, each(files))
 
-        return await self.planter.plant(prepare, None)
+        return await self.planter.plant("t", prepare, None)
 
     async def export(self, session: Session) -> bytes:
         return b"".join([encode(line_of(part)) + b"\n" async for part in self.exports.parts(session)])

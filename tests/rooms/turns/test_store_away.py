@@ -10,6 +10,7 @@ from app.conversation.events import TERMINAL_EVENTS
 from app.conversation.run import NewRun, RunStatus
 from app.errors import StoreUnavailable
 from app.providers.scripted import call, say
+from app.turns.service import LOOK_S
 from tests.twins import LEASE_S, FakeTool, Gate, Works, echo, posted
 
 STEPS = 7  # assistant, started, done, results, assistant, closing; and one that is never reached
@@ -174,3 +175,27 @@ async def test_a_stop_while_a_taking_hangs_in_the_store_leaves_no_unheard_except
     gc.collect()
     asyncio.get_running_loop().set_exception_handler(None)
     assert unheard == []
+
+
+async def test_while_the_store_is_away_a_round_begins_every_third_of_a_lease_and_no_earlier(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    works, rounds = Works(), []
+
+    async def away(*_: object) -> None:
+        raise StoreUnavailable("away")
+
+    async def round_(*_: object) -> None:
+        rounds.append(works.clock.now())
+        await away()
+
+    monkeypatch.setattr(works.runs, "any_expired", away)
+    monkeypatch.setattr(works.runs, "renew", round_)
+    turns = works.process()
+    turns._loops.append(asyncio.create_task(turns._sweep()))
+    begin = works.clock.now()
+    while len(rounds) < 4:
+        await works.clock.all_asleep()
+        works.clock.advance(LOOK_S)
+    await turns.stop()
+    assert [(at - begin).total_seconds() for at in rounds] == [n * LEASE_S / 3 for n in range(4)]
