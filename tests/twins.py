@@ -231,7 +231,7 @@ class Works:
         return await turns.wait(session.id, run.id)
 
     async def log(self, session: Session) -> Sequence[StoredEvent]:
-        return await self.events.after(session.id, 0, 10_000)
+        return (await self.events.after(session.id, 0, 10_000)).rows
 
     async def rows(self, session: Session) -> Sequence[StoredMessage]:
         return await self.transcript.load(session.id)

@@ -54,12 +54,10 @@ async def read_events(
     if wants_stream(request):
         await _check(services, session.id, cursor)
         return EventStream(services.turns.follow(session.id, cursor, run_id), services.ping_s)
-    size = limit_of(limit)
-    found = await services.events.after(session.id, cursor, size + 1, run_id)
+    found = await services.events.after(session.id, cursor, limit_of(limit), run_id)
     await _check(services, session.id, cursor)  # after the look: what it missed was gone by then
-    events = found[:size]
-    following = events[-1].seq if len(found) > size else None
-    return JsonResponse(page_json([event_json(event) for event in events], following))
+    following = found.rows[-1].seq if found.more else None
+    return JsonResponse(page_json([event_json(event) for event in found.rows], following))
 
 
 async def _check(services: Context, session_id: str, cursor: int) -> None:

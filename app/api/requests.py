@@ -124,7 +124,8 @@ def _run_id(run_id: str) -> str:
 
 Opened = Annotated[Session, Depends(_session)]
 RunId = Annotated[str, Depends(_run_id)]
-Limit = Annotated[int, Query(ge=1, description="Larger values than 1000 are treated as 1000.")]
+_LIMIT = "Larger values than 1000 are treated as 1000. Fewer come where they hold more than 8 MiB."
+Limit = Annotated[int, Query(ge=1, description=_LIMIT)]
 After = Annotated[
     str | None, Query(max_length=500, description="`next` of the page before.", json_schema_extra={"format": "cursor"})
 ]

@@ -83,12 +83,10 @@ async def post_turn(
 async def list_turns(
     session: Opened, services: Context, after: AfterNumber = None, limit: Limit = DEFAULT_LIMIT
 ) -> Response:
-    size = limit_of(limit)
-    found = await services.turns.runs.list(session.id, number(after), size + 1)
-    runs, more = found[:size], len(found) > size
-    texts = await services.turns.final_texts(session.id, runs)
-    shown = [run_json(run, texts.get(run.id), await services.turns.awaited(run)) for run in runs]
-    return JsonResponse(page_json(shown, runs[-1].turn if more else None))
+    found = await services.turns.runs.list(session.id, number(after), limit_of(limit))
+    texts = await services.turns.final_texts(session.id, found.rows)
+    shown = [run_json(run, texts.get(run.id), await services.turns.awaited(run)) for run in found.rows]
+    return JsonResponse(page_json(shown, found.rows[-1].turn if found.more else None))
 
 
 @router.get("/{run_id}", response_model=RunAnswer)
@@ -126,7 +124,7 @@ async def post_approvals(
 
 async def _check_events(services: Context, run: Run) -> None:
     """A repeated post of a run whose events were pruned: a stream without an end would only be resumed for ever."""
-    if not await services.events.after(run.session_id, 0, 1, run.id):
+    if not (await services.events.after(run.session_id, 0, 1, run.id)).rows:
         raise CursorTooOld(await services.events.oldest(run.session_id))
 
 

@@ -1,7 +1,7 @@
 """A session: one long conversation."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Self
 
@@ -30,6 +30,11 @@ class SessionSettings:
     approvals: Mapping[str, Any] = field(default_factory=dict)
     depth: int = 0
     mcp_servers: tuple[ToolServer, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """What the client sent stands in it as it is: copies of large schemas would stop the event loop."""
+        own = {name: getattr(self, name) for name in self.__slots__}
+        return {**own, "mcp_servers": [asdict(server) for server in self.mcp_servers]}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:

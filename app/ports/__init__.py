@@ -20,13 +20,14 @@ from app.ports.models import Capabilities as Capabilities
 from app.ports.models import Estimator as Estimator
 from app.ports.models import Provider as Provider
 from app.ports.models import TokenCounter as TokenCounter
+from app.ports.pages import Page as Page
+from app.ports.pages import Stretch as Stretch
 from app.ports.runs import Beginning as Beginning
 from app.ports.runs import Plan as Plan
 from app.ports.runs import Renewal as Renewal
 from app.ports.runs import RunStore as RunStore
 from app.ports.runs import Taken as Taken
 from app.ports.sessions import Admit as Admit
-from app.ports.sessions import Page as Page
 from app.ports.sessions import SessionStore as SessionStore
 from app.ports.tools import NO_SERVERS as NO_SERVERS
 from app.ports.tools import ServerTools as ServerTools
@@ -80,6 +81,10 @@ class TranscriptStore(Protocol):
 
     async def page(self, session_id: str, after: int, limit: int) -> Sequence[StoredMessage]:
         """Rows with seq > after, oldest first."""
+        ...
+
+    async def stretch(self, session_id: str, after: int, limit: int) -> Stretch[StoredMessage]:
+        """The same, for a reader who takes them bit by bit."""
         ...
 
     async def calls(self, session_id: str, message_seq: int | None) -> Sequence[ToolCall]:

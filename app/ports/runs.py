@@ -10,6 +10,7 @@ from app.conversation.messages import StoredMessage
 from app.conversation.run import Lease, NewRun, Run, RunStatus, Step, ToolCall, Written
 from app.conversation.session import Idempotency, Session
 from app.ports.answering import AnswerKey, AnswerPlan
+from app.ports.pages import Stretch
 from app.ports.sessions import Admit
 
 
@@ -137,8 +138,11 @@ class RunStore(Protocol):
         """Raises NotFound."""
         ...
 
-    async def list(self, session_id: str, after: int, limit: int) -> Sequence[Run]:
-        """Runs with turn > after, oldest first: without their input, and of their state the trace id alone."""
+    async def list(self, session_id: str, after: int, limit: int) -> Stretch[Run]:
+        """Runs with turn > after: without their input, and of their state the trace id alone.
+
+        What they hold is their replies: they are shown together.
+        """
         ...
 
     async def queued_sessions(self) -> Sequence[str]:

@@ -1,23 +1,12 @@
-"""The store of sessions, and what its answers are made of."""
+"""The store of sessions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session
 from app.conversation.usage import Usage
-
-Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[Item]):
-    """One page of a list; `next` is the opaque cursor of the following page, None on the last."""
-
-    data: Sequence[Item]
-    next: str | None
-
+from app.ports.pages import Page
 
 # Asked inside the transaction that makes something, with how many of its kind the tenant has besides it; raises when
 # that is too many. Two that are made at once are asked one after the other.
@@ -54,7 +43,9 @@ class SessionStore(Protocol):
         """Raises NotFound, for another tenant's session too."""
         ...
 
-    async def list(self, tenant: str, after: str | None, limit: int) -> Page[Session]: ...
+    async def list(self, tenant: str, after: str | None, limit: int) -> Page[Session]:
+        """In order of creation; fewer than `limit`, as in a `Stretch`. Raises InvalidRequest for the cursor `after`."""
+        ...
 
     async def update(
         self, tenant: str, session_id: str, title: str | None, metadata: Mapping[str, object] | None, model: str | None

@@ -13,6 +13,8 @@ MAX_TOOLS = 200
 MAX_APPROVALS = 500
 MAX_DESCRIPTION_CHARS = 10_000
 MAX_SCHEMA_BYTES = 65_536
+# Of all tools of a session together, which are read with it: more than any model's window takes.
+MAX_TOOLS_BYTES = 4 * 2**20
 # The shorter limit of the two APIs: a session may go on with another model.
 TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
 # Names of tools that a tool server brings: which there are is known only when it is asked.
@@ -24,20 +26,28 @@ def read_tools(tools: Sequence[Mapping[str, Any]], server_tools: Collection[str]
     """Cleaned, as they are stored. Raises InvalidPayload naming field and limit, for what a provider would refuse."""
     read: list[dict[str, Any]] = []
     taken = set(server_tools)
+    held = 0
     for index, tool in enumerate(map(clean_json, tools)):
         name, schema, place = tool["name"], tool["input_schema"], f"tools.{index}"
+        held += (schema_bytes := _json_bytes(schema)) + _json_bytes(tool["description"])
+        if held > MAX_TOOLS_BYTES:
+            raise invalid("tools", f"must have at most {MAX_TOOLS_BYTES} bytes of descriptions and schemas")
         if name in taken or name.startswith(SERVERS):
             whose = f"must not begin with {SERVERS}" if name not in taken else "must be the name of no other tool"
             raise invalid(f"{place}.name", whose)
-        if rule := _schema_rule(schema):
+        if rule := _schema_rule(schema, schema_bytes):
             raise invalid(f"{place}.input_schema", rule)
         taken.add(name)
         read.append({"name": name, "description": tool["description"], "input_schema": schema})
     return read
 
 
-def _schema_rule(schema: Mapping[str, Any]) -> str | None:
-    if len(json.dumps(schema, ensure_ascii=False).encode()) > MAX_SCHEMA_BYTES:
+def _json_bytes(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode())
+
+
+def _schema_rule(schema: Mapping[str, Any], size: int) -> str | None:
+    if size > MAX_SCHEMA_BYTES:
         return f"must have at most {MAX_SCHEMA_BYTES} bytes as JSON"
     if schema.get("type") != "object":
         return "must be the schema of an object: its type is object"

@@ -65,9 +65,11 @@ class Exports:
         """Rows are held back while a call before them waits for its result."""
         held: list[StoredMessage] = []
         after = 0
-        while page := await self.transcript.page(session_id, after, PAGE_ROWS):
-            after = page[-1].seq
-            for row in page:
+        more = True
+        while more:
+            found = await self.transcript.stretch(session_id, after, PAGE_ROWS)
+            after, more = found.rows[-1].seq if found.rows else after, found.more
+            for row in found.rows:
                 held.append(row)
                 if not unanswered([held_row for held_row in held if held_row.agent_visible]):
                     for closed in held:

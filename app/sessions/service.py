@@ -89,9 +89,9 @@ class Sessions:
     ) -> Page[StoredMessage]:
         """Rows with seq > after; a page may hold fewer than `limit` though more follow. `next` is a seq."""
         await self.store.get(tenant, session_id)
-        rows = await self.transcript.page(session_id, after, limit + 1)
-        shown = [row for row in rows[:limit] if _is_shown(row, visible_to)]
-        return Page(shown, str(rows[limit - 1].seq) if len(rows) > limit else None)
+        found = await self.transcript.stretch(session_id, after, limit)
+        shown = [row for row in found.rows if _is_shown(row, visible_to)]
+        return Page(shown, str(found.rows[-1].seq) if found.more else None)
 
     async def context(self, tenant: str, session_id: str) -> Gauge:
         """The gauge, with an estimate of the view as it stands."""

@@ -2,12 +2,11 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from app.conversation.session import Session
 from app.errors import InvalidRequest
-from app.ports import Page
+from app.ports import Page, Stretch
 
 Place = tuple[datetime, str]
 START: Place = (datetime(1970, 1, 1, tzinfo=UTC), "")
@@ -17,9 +16,8 @@ def place_of(session: Session) -> Place:
     return session.created_at, session.id
 
 
-def page(found: Sequence[Session], limit: int) -> Page[Session]:
-    """`found` holds one more than `limit` where there is a next page."""
-    return Page(found[:limit], _encode(place_of(found[limit - 1])) if len(found) > limit else None)
+def page(found: Stretch[Session]) -> Page[Session]:
+    return Page(found.rows, _encode(place_of(found.rows[-1])) if found.more else None)
 
 
 def _encode(place: Place) -> str:

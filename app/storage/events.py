@@ -4,16 +4,20 @@ from collections.abc import Mapping, Sequence
 
 from app.conversation.events import EventType, StoredEvent
 from app.conversation.messages import StoredMessage
+from app.ports import Stretch
 from app.storage.engine import Pool
 from app.storage.rendering import ASKING, with_input, with_message
 from app.storage.rows import Row
+from app.storage.stretch import stretch
 from app.storage.transcript import messages_at
 
 _COLUMNS = "seq, type, run_id, message_seq, data, created_at"
-_AFTER = f"select {_COLUMNS} from events where session_id = $1 and seq > $2 order by seq limit $3"
-_OF_RUN = f"""
-    select {_COLUMNS} from events where run_id = $4 and seq > $2 and session_id = $1 order by seq limit $3
-"""
+_MESSAGE = "left join messages on messages.session_id = events.session_id and messages.seq = events.message_seq"
+_SIZE = "octet_length(events.data::text) + coalesce(octet_length(messages.content::text), 0)"
+_AFTER, _OF_RUN = (
+    stretch(_COLUMNS, "events", scope, _SIZE, ("seq",), after="$2", limit="$3", joined=_MESSAGE)
+    for scope in ("events.session_id = $1", "events.run_id = $4 and events.session_id = $1")
+)
 _NEWEST = f"""
     select {_COLUMNS} from events where session_id = $1 and type = any($2::text[]) order by seq desc limit $3
 """
@@ -30,7 +34,7 @@ class PostgresEvents:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Sequence[StoredEvent]:
+    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Stretch[StoredEvent]:
         async with self._pool.connection() as connection:
             if run_id is None:
                 rows = await connection.fetch(_AFTER, session_id, seq, limit)
@@ -38,7 +42,8 @@ class PostgresEvents:
                 rows = await connection.fetch(_OF_RUN, session_id, seq, limit, run_id)
             seqs = (row["message_seq"] for row in rows if row["message_seq"] is not None)
             messages = await messages_at(connection, session_id, seqs)
-        return [_event_of(row, session_id, messages.get(row["message_seq"])) for row in rows]
+        events = [_event_of(row, session_id, messages.get(row["message_seq"])) for row in rows]
+        return Stretch(events, bool(rows) and rows[0]["more"])
 
     async def newest(self, session_id: str, types: Sequence[EventType], limit: int) -> Sequence[StoredEvent]:
         async with self._pool.connection() as connection:

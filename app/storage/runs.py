@@ -7,17 +7,26 @@ from datetime import datetime
 from app.conversation.events import StoredEvent
 from app.conversation.run import Lease, NewRun, Run, RunStatus, Step, Written
 from app.conversation.session import Idempotency
-from app.ports import Admit, AnswerKey, AnswerPlan, Plan, Renewal, Taken
+from app.ports import Admit, AnswerKey, AnswerPlan, Plan, Renewal, Stretch, Taken
 from app.storage import acceptance, answering, cancellation, leases, ownership
 from app.storage.engine import Pool
 from app.storage.idempotency import made_by
 from app.storage.repeated_steps import write_again
 from app.storage.rows import LISTED_RUN_COLUMNS, run_of
 from app.storage.steps import write_step
+from app.storage.stretch import stretch
 
 log = logging.getLogger(__name__)
 
-_LIST = f"select {LISTED_RUN_COLUMNS} from runs where session_id = $1 and turn > $2 order by turn limit $3"
+# A run is shown with its reply.
+_REPLY_BYTES = """
+    coalesce((
+        select octet_length(content::text) from messages reply
+        where reply.session_id = runs.session_id and reply.run_id = runs.id and role = 'assistant'
+        order by reply.seq desc limit 1
+    ), 0)
+"""
+_LIST = stretch(LISTED_RUN_COLUMNS, "runs", "runs.session_id = $1", _REPLY_BYTES, ("turn",), after="$2", limit="$3")
 # A head that a process was stopped with in its hand would keep the others' sweep waiting.
 _QUEUED = f"""
     select h.session_id from session_heads h join (
@@ -130,9 +139,10 @@ class PostgresRuns:
         async with self._pool.connection() as connection:
             return await acceptance.get_run(connection, session_id, run_id)
 
-    async def list(self, session_id: str, after: int, limit: int) -> Sequence[Run]:
+    async def list(self, session_id: str, after: int, limit: int) -> Stretch[Run]:
         async with self._pool.connection() as connection:
-            return [run_of(row) for row in await connection.fetch(_LIST, session_id, after, limit)]
+            rows = await connection.fetch(_LIST, session_id, after, limit)
+        return Stretch([run_of(row) for row in rows], bool(rows) and rows[0]["more"])
 
     async def queued_sessions(self) -> Sequence[str]:
         async with self._pool.connection() as connection:

@@ -1,7 +1,6 @@
 """Sessions: created with their first rows, shown, changed, deleted with all that hangs on them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 
 import asyncpg
 
@@ -10,7 +9,7 @@ from app.conversation.run import NewMessage
 from app.conversation.session import Idempotency, NewSession, Session
 from app.conversation.usage import Purpose, Usage, usage_to_json
 from app.errors import NotFound, SessionBusy
-from app.ports import Admit, Page
+from app.ports import Admit, Page, Stretch
 from app.storage import cursor
 from app.storage.acceptance import oldest_live, take_turns
 from app.storage.engine import Pool
@@ -19,6 +18,7 @@ from app.storage.json_text import dumps
 from app.storage.pages import pages
 from app.storage.rows import SESSION_COLUMNS, session_of
 from app.storage.steps import ADDED_USAGE, CALL_RECORD, MESSAGE_RECORD
+from app.storage.stretch import stretch
 
 _ROWS = f"""
     added as (
@@ -53,11 +53,15 @@ _CREATE = f"""
 """
 _COUNT = "select count(*) from sessions where tenant = $1 and parent_session_id is null"
 _GET = f"select {SESSION_COLUMNS} from sessions where id = $1 and tenant = $2"
-_LIST = f"""
-    select {SESSION_COLUMNS} from sessions
-    where tenant = $1 and parent_session_id is null and (created_at, id) > ($2, $3)
-    order by created_at, id limit $4
-"""
+_LIST = stretch(
+    SESSION_COLUMNS,
+    "sessions",
+    "tenant = $1 and parent_session_id is null",
+    "octet_length(system::text) + octet_length(settings::text)",
+    ("created_at", "id"),
+    after="$2, $3",
+    limit="$4",
+)
 _LOCK = "select settings from sessions where id = $1 and tenant = $2 for update"
 _UPDATE = f"""
     update sessions set title = coalesce($2, title), settings = $3, model = coalesce($4, model), updated_at = now()
@@ -101,6 +105,7 @@ class PostgresSessions:
         base_id, state = session.base or (None, None)
         large = len(messages) > MANY_ROWS or is_large([message.content for message in messages])
         (rows, calls), *more = await apart(large, lambda: list(pages(messages)))
+        settings = await apart(is_large(session.settings.tools), lambda: dumps(session.settings.to_json()))
         async with self._pool.transaction() as connection:
             if key is not None and (made := await take_key(connection, key, session.id)) != session.id:
                 return await _get(connection, session.tenant, made), False
@@ -114,7 +119,7 @@ class PostgresSessions:
                 session.title,
                 dumps(session.system),
                 session.model,
-                dumps(asdict(session.settings)),
+                settings,
                 len(messages),
                 rows,
                 calls,
@@ -144,8 +149,8 @@ class PostgresSessions:
 
     async def list(self, tenant: str, after: str | None, limit: int) -> Page[Session]:
         async with self._pool.connection() as connection:
-            rows = await connection.fetch(_LIST, tenant, *cursor.decode(after), limit + 1)
-        return cursor.page([session_of(row) for row in rows], limit)
+            rows = await connection.fetch(_LIST, tenant, *cursor.decode(after), limit)
+        return cursor.page(Stretch([session_of(row) for row in rows], bool(rows) and rows[0]["more"]))
 
     async def update(
         self, tenant: str, session_id: str, title: str | None, metadata: Mapping[str, object] | None, model: str | None

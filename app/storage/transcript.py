@@ -7,10 +7,15 @@ import asyncpg
 from app.apart import MANY_ROWS, apart
 from app.conversation.messages import StoredMessage
 from app.conversation.run import ToolCall
+from app.ports import Stretch
 from app.storage.engine import Pool
 from app.storage.rows import CALL_COLUMNS, MESSAGE_COLUMNS, call_of, message_of
+from app.storage.stretch import stretch
 
 _PAGE = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq > $2 order by seq limit $3"
+_STRETCH = stretch(
+    MESSAGE_COLUMNS, "messages", "session_id = $1", "octet_length(content::text)", ("seq",), after="$2", limit="$3"
+)
 # Two ranges of the key, so that what lies between them is never read.
 _VIEW = f"""
     select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq = any($3::int[]) and seq < $2 and agent_visible
@@ -54,6 +59,11 @@ class PostgresTranscript:
         async with self._pool.connection() as connection:
             rows = await connection.fetch(_PAGE, session_id, after, limit)
         return await _messages(rows)
+
+    async def stretch(self, session_id: str, after: int, limit: int) -> Stretch[StoredMessage]:
+        async with self._pool.connection() as connection:
+            rows = await connection.fetch(_STRETCH, session_id, after, limit)
+        return Stretch(await _messages(rows), bool(rows) and rows[0]["more"])
 
     async def calls(self, session_id: str, message_seq: int | None) -> Sequence[ToolCall]:
         async with self._pool.connection() as connection:

@@ -100,15 +100,15 @@ class Follower:
     async def _fetch(self, known: int = 0) -> AsyncIterator[StoredEvent]:
         """What the log has after the cursor; `known`: the seq it surely reaches, of whatever run."""
         while True:
-            page = await self._log.after(self.session_id, self._cursor, PAGE, self._run_id)
-            if self._cursor and not _follows(self._cursor, page) and await self._was_pruned():
+            found = await self._log.after(self.session_id, self._cursor, PAGE, self._run_id)
+            if self._cursor and not _follows(self._cursor, found.rows) and await self._was_pruned():
                 raise StreamEnded(EndReason.BEHIND)
-            for event in page:
+            for event in found.rows:
                 if self._accept(event):
                     yield event
                 if event.type in TERMINAL_EVENTS and self._ended:
                     return
-            if len(page) < PAGE:
+            if not found.more:
                 self._cursor = max(self._cursor, known)
                 return
 
@@ -119,7 +119,7 @@ class Follower:
     async def _was_over(self, run_id: str) -> bool:
         """Whether the run's end is not after the cursor that the reader came with."""
         seq, newest = 0, None
-        while self._after and (page := await self._log.after(self.session_id, seq, PAGE, run_id)):
+        while self._after and (page := (await self._log.after(self.session_id, seq, PAGE, run_id)).rows):
             seq, newest = page[-1].seq, page[-1].type
         if newest is not None:
             return seq <= self._after and await self._is_over(newest)

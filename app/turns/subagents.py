@@ -127,13 +127,12 @@ class Subagents:
     async def _told(self, request: ToolRequest) -> set[tuple[EventType, int]]:
         """Type and number in the child's log of what an owner before had told."""
         told: set[tuple[EventType, int]] = set()
-        after, full = 0, True
-        while full:
-            page = await self._log.after(request.session_id, after, PAGE, request.run_id)
-            mine = (event for event in page if event.data.get("tool_use_id") == request.tool_use_id)
+        after, more = 0, True
+        while more:
+            found = await self._log.after(request.session_id, after, PAGE, request.run_id)
+            mine = (event for event in found.rows if event.data.get("tool_use_id") == request.tool_use_id)
             told |= {(event.type, event.data["child_seq"]) for event in mine if "child_seq" in event.data}
-            full = len(page) == PAGE
-            after = page[-1].seq if page else after
+            after, more = found.rows[-1].seq if found.rows else after, found.more
         return told
 
     async def _events(self, child_id: str, run_id: str) -> AsyncIterator[StoredEvent]:

@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from app.conversation.events import EventType, StoredEvent
+from app.ports import Stretch
+from app.storage.json_text import dumps
 from app.storage.memory.state import MemoryState
+from app.storage.stretch import bounded
 
 
 class MemoryEvents:
@@ -12,10 +15,11 @@ class MemoryEvents:
     def __init__(self, state: MemoryState) -> None:
         self._state = state
 
-    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Sequence[StoredEvent]:
+    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Stretch[StoredEvent]:
         room = self._state.rooms.get(session_id)
         events = room.events if room else []
-        return [event for event in events if event.seq > seq and run_id in (None, event.run_id)][:limit]
+        wanted = [event for event in events if event.seq > seq and run_id in (None, event.run_id)]
+        return bounded(wanted, limit, lambda event: len(dumps(event.data)))
 
     async def newest(self, session_id: str, types: Sequence[EventType], limit: int) -> Sequence[StoredEvent]:
         room = self._state.rooms.get(session_id)

@@ -9,10 +9,12 @@ from app.conversation.events import EventType, StoredEvent
 from app.conversation.run import Lease, NewRun, Run, RunInput, RunStatus, Step, Written
 from app.conversation.session import Idempotency, allowing
 from app.errors import LeaseLost, NotFound, SessionBusy, SessionClosed
-from app.ports import Admit, AnswerKey, AnswerPlan, Beginning, Plan, Renewal, Standing, Taken
+from app.ports import Admit, AnswerKey, AnswerPlan, Beginning, Plan, Renewal, Standing, Stretch, Taken
 from app.storage.acceptance import blocking
+from app.storage.json_text import dumps
 from app.storage.memory.state import MemoryState, Room
 from app.storage.memory.steps import apply, asked_calls, beginning_calls, kept, prepare, stored
+from app.storage.stretch import bounded
 
 log = logging.getLogger(__name__)
 
@@ -203,9 +205,12 @@ class MemoryRuns:
             raise NotFound
         return run
 
-    async def list(self, session_id: str, after: int, limit: int) -> Sequence[Run]:
-        room = self._state.rooms.get(session_id)
-        return [_listed(run) for run in room.runs.values() if run.turn > after][:limit] if room else []
+    async def list(self, session_id: str, after: int, limit: int) -> Stretch[Run]:
+        if (room := self._state.rooms.get(session_id)) is None:
+            return Stretch([], more=False)
+        runs = [_listed(run) for run in room.runs.values() if run.turn > after]
+        replies = {row.run_id: len(dumps(row.content)) for row in room.messages if row.role == "assistant"}
+        return bounded(runs, limit, lambda run: replies.get(run.id, 0))
 
     async def queued_sessions(self) -> Sequence[str]:
         ready = [room for room in self._state.rooms.values() if room.startable()]

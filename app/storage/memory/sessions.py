@@ -12,9 +12,11 @@ from app.errors import NotFound, SessionBusy
 from app.ports import Admit, Page
 from app.storage import cursor
 from app.storage.imported import imported_calls
+from app.storage.json_text import dumps
 from app.storage.memory.state import MemoryState, Room
 from app.storage.memory.steps import kept
 from app.storage.rendering import as_stored
+from app.storage.stretch import bounded
 
 
 class MemorySessions:
@@ -82,7 +84,9 @@ class MemorySessions:
         start = cursor.decode(after)
         shown = [room.shown() for room in self._state.rooms_of(tenant)]
         found = sorted((s for s in shown if cursor.place_of(s) > start), key=cursor.place_of)
-        return cursor.page(found[: limit + 1], limit)
+        return cursor.page(
+            bounded(found, limit, lambda session: len(dumps([session.system, session.settings.to_json()])))
+        )
 
     async def update(
         self, tenant: str, session_id: str, title: str | None, metadata: Mapping[str, object] | None, model: str | None

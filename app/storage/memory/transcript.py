@@ -5,7 +5,10 @@ from dataclasses import replace
 
 from app.conversation.messages import StoredMessage
 from app.conversation.run import ToolCall
+from app.ports import Stretch
+from app.storage.json_text import dumps
 from app.storage.memory.state import MemoryState
+from app.storage.stretch import bounded
 
 
 class MemoryTranscript:
@@ -24,6 +27,10 @@ class MemoryTranscript:
 
     async def page(self, session_id: str, after: int, limit: int) -> Sequence[StoredMessage]:
         return [message for message in await self.load(session_id) if message.seq > after][:limit]
+
+    async def stretch(self, session_id: str, after: int, limit: int) -> Stretch[StoredMessage]:
+        rows = [message for message in await self.load(session_id) if message.seq > after]
+        return bounded(rows, limit, lambda row: len(dumps(row.content)))
 
     async def calls(self, session_id: str, message_seq: int | None) -> Sequence[ToolCall]:
         room = self._state.rooms.get(session_id)

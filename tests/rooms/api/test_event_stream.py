@@ -9,6 +9,7 @@ import pytest
 from app.api.sse import EventStream, frame
 from app.conversation.events import EndReason, EventType, Preview, PreviewType, StoredEvent
 from app.errors import StoreUnavailable
+from app.ports import Stretch
 from app.turns.broadcast import Broadcast
 from app.turns.follow import Follower
 
@@ -31,11 +32,11 @@ class Log:
         self.events = list(events)
         self.down = False
 
-    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Sequence[StoredEvent]:
+    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Stretch[StoredEvent]:
         if self.down:
             raise StoreUnavailable("gone")
         found = [event for event in self.events if event.seq > seq and run_id in (None, event.run_id)]
-        return found[:limit]
+        return Stretch(found[:limit], limit < len(found))
 
     async def heads(self, session_ids: Sequence[str]) -> dict[str, int]:
         return {}

@@ -141,7 +141,7 @@ class Life:
         await self.works.close()
 
     async def runs(self, known: Known) -> Sequence[Run]:
-        return await self.works.runs.list(known.session.id, 0, 10_000)
+        return (await self.works.runs.list(known.session.id, 0, 10_000)).rows
 
     def runs_of(self, known: Known) -> Sequence[Run]:
         return self.run(self.runs(known))

@@ -8,6 +8,8 @@ from app.sessions.opening import Opening
 
 MODEL = "claude-sonnet-4-6"
 SCHEMA = {"type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"]}
+# 64 of them, with their descriptions, have just not too many bytes.
+LARGE = {"type": "object", "title": "x" * (MAX_SCHEMA_BYTES - 64)}
 
 
 def tool(name="ask", schema=SCHEMA):
@@ -26,6 +28,7 @@ def tool(name="ask", schema=SCHEMA):
         ([tool(schema={"type": "object", "properties": {"a b": {}}})], "tools.0.input_schema", "1 to 64 of"),
         ([tool(schema={"type": "object", "properties": {"a": 1}})], "tools.0.input_schema", "at $.properties.a"),
         ([tool(schema={"type": "object", "title": "x" * MAX_SCHEMA_BYTES})], "tools.0.input_schema", "at most 65536"),
+        ([tool(f"ask_{n}", LARGE) for n in range(65)], "tools", "at most 4194304"),
     ],
 )
 async def test_a_tool_that_cannot_be_sent_is_refused_with_its_field_and_limit(sessions, tools, field, words):
@@ -34,6 +37,11 @@ async def test_a_tool_that_cannot_be_sent_is_refused_with_its_field_and_limit(se
     [error] = refused.value.extra["errors"]
     assert error["field"] == field
     assert words in error["rule"]
+
+
+async def test_tools_up_to_the_limit_of_all_together_are_taken(sessions):
+    session, _, _ = await sessions.open(Opening("acme", MODEL, tools=[tool(f"ask_{n}", LARGE) for n in range(64)]))
+    assert len(session.settings.tools) == 64
 
 
 async def test_two_hundred_tools_are_kept_as_they_were_declared(sessions):

@@ -38,9 +38,9 @@ async def test_odd_text_is_the_same_in_message_call_event_and_state(store, value
     session = await written(store, step)
     assert (await store.transcript.load(session))[-1].content == (text_block(str(value)), block)
     assert (await store.transcript.calls(session, 2))[0].result == str(value)
-    assert (await store.events.after(session, 4, 10))[0].data == value
-    assert list((await store.events.after(session, 4, 10))[0].data) == list(value)
-    [run] = await store.runs.list(session, 0, 10)
+    assert (await store.events.after(session, 4, 10)).rows[0].data == value
+    assert list((await store.events.after(session, 4, 10)).rows[0].data) == list(value)
+    [run] = (await store.runs.list(session, 0, 10)).rows
     assert (await store.runs.get(session, run.id)).state == {"private": value}
 
 
@@ -63,7 +63,7 @@ async def test_numbers_and_keys_keep_their_form(postgres, pool):
         data = await connection.fetchval("select data::text from events where session_id = $1 and seq = 5", session)
     assert text == data.replace(" ", "")
     assert text == '{"z":1,"big":123456789012345678901234567890,"a":1.0,"small":5e-324,"zero":-0.0,"exact":0.1}'
-    [run] = await postgres.runs.list(session, 0, 1)
+    [run] = (await postgres.runs.list(session, 0, 1)).rows
     assert str((await postgres.runs.get(session, run.id)).state) == str(numbers)
 
 

@@ -205,4 +205,4 @@ async def test_a_database_that_takes_no_writes_is_unavailable_and_says_so(postgr
         await connection.execute("set default_transaction_read_only = on")
     with pytest.raises(StoreUnavailable, match=r"The database is read-only\."):
         await postgres.accept(session)
-    assert (await postgres.runs.list(session, 0, 10)) == []
+    assert (await postgres.runs.list(session, 0, 10)).rows == []

@@ -40,9 +40,9 @@ async def begun(store) -> tuple:
 
 
 async def contents(store, session) -> tuple:
-    log = await store.events.after(session, 0, 1000)
+    log = (await store.events.after(session, 0, 1000)).rows
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
-    runs = [await store.runs.get(session, run.id) for run in await store.runs.list(session, 0, 10)]
+    runs = [await store.runs.get(session, run.id) for run in (await store.runs.list(session, 0, 10)).rows]
     return log, await store.transcript.load(session), runs
 
 

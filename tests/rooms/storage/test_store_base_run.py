@@ -19,7 +19,7 @@ async def begun(store: Store, *messages: NewMessage) -> tuple[str, str]:
 
 async def test_the_base_run_is_no_turn_and_holds_the_ledger(store: Store):
     session, base = await begun(store)
-    assert await store.runs.list(session, 0, 10) == []
+    assert (await store.runs.list(session, 0, 10)).rows == []
     assert (await store.sessions.get("t", session)).status == "idle"
     private, sources = await store.ledger.read(session)
     assert private == BASE["private"]

@@ -61,7 +61,7 @@ async def test_a_refused_run_leaves_nothing_not_even_its_key(store):
     assert await store.runs.live(session) == {first: RunStatus.QUEUED}
     assert await store.events.heads([session]) == {session: 1}
     assert await post(store, session, None, key="k") != first
-    assert [event.seq for event in await store.events.after(session, 0, 10)] == [1, 2]
+    assert [event.seq for event in (await store.events.after(session, 0, 10)).rows] == [1, 2]
 
 
 async def test_a_repeated_run_is_not_asked_about(store):

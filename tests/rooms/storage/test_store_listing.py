@@ -36,14 +36,14 @@ async def test_a_listed_run_is_without_its_input_and_of_its_state_the_trace_id_i
     traced, untraced = await ended(store, session, trace_id=TRACE), await ended(store, session)
     for run_id, trace in ((traced, TRACE), (untraced, None)):
         whole = await store.runs.get(session, run_id)
-        [listed] = [run for run in await store.runs.list(session, 0, 10) if run.id == run_id]
+        [listed] = [run for run in (await store.runs.list(session, 0, 10)).rows if run.id == run_id]
         assert listed == replace(whole, input=RunInput(()), state={"trace_id": trace})
 
 
 async def test_a_run_that_has_not_started_is_listed_too(store):
     session = await store.open()
     await store.accept(session)
-    assert [run.state for run in await store.runs.list(session, 0, 10)] == [{"trace_id": None}]
+    assert [run.state for run in (await store.runs.list(session, 0, 10)).rows] == [{"trace_id": None}]
 
 
 async def test_a_page_of_runs_and_of_their_answers_is_a_statement_each(postgres, single):
@@ -52,6 +52,6 @@ async def test_a_page_of_runs_and_of_their_answers_is_a_statement_each(postgres,
     statements: list[str] = []
     async with single.connection() as connection:
         connection.add_query_logger(lambda record: statements.append(record.query))
-    assert [run.id for run in await PostgresRuns(single, LEASE_S).list(session, 0, 10)] == run_ids
+    assert [run.id for run in (await PostgresRuns(single, LEASE_S).list(session, 0, 10)).rows] == run_ids
     assert (await PostgresTranscript(single).last_replies(session, run_ids)).keys() == set(run_ids)
     assert len(statements) == 2

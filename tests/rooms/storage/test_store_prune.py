@@ -32,7 +32,7 @@ async def turn(store: Store, session: str, text: str = "hello") -> str:
 
 
 async def seqs(store: Store, session: str, after: int = 0, run_id: str | None = None) -> list[int]:
-    return [event.seq for event in await store.events.after(session, after, 100, run_id)]
+    return [event.seq for event in (await store.events.after(session, after, 100, run_id)).rows]
 
 
 async def test_events_of_runs_that_ended_long_ago_go_and_the_others_keep_their_numbers(store: Store):

@@ -14,7 +14,7 @@ from tests.rooms.storage.stores import asks, ends, keyed, new_id, opening, says
 
 
 async def types(store, session_id):
-    return [event.type for event in await store.events.after(session_id, 0, 1000)]
+    return [event.type for event in (await store.events.after(session_id, 0, 1000)).rows]
 
 
 async def test_an_accepted_run_is_queued_and_says_so(store):
@@ -23,7 +23,7 @@ async def test_an_accepted_run_is_queued_and_says_so(store):
     run, events = await store.runs.accept(new, False, None)
     assert (run.status, run.turn, run.input, run.usage) == (RunStatus.QUEUED, 1, new.input, {})
     assert [(e.seq, e.type, e.data) for e in events] == [(1, EventType.TURN_QUEUED, {"turn": 1})]
-    assert await store.events.after(session, 0, 10) == list(events)
+    assert (await store.events.after(session, 0, 10)).rows == list(events)
     assert await store.runs.get(session, "run_a") == run
     assert (await store.sessions.get("t", session)).status == "running"
 
@@ -79,7 +79,7 @@ async def test_the_same_key_at_once_makes_one_run(store):
     session = await store.open()
     made = await asyncio.gather(*(store.accept(session, key="k") for _ in range(8)))
     assert len(set(made)) == 1
-    assert len(await store.runs.list(session, 0, 10)) == 1
+    assert len((await store.runs.list(session, 0, 10)).rows) == 1
 
 
 async def test_a_key_works_for_its_path_and_for_a_day(store):
@@ -112,7 +112,7 @@ async def test_runs_start_one_at_a_time_in_the_order_they_came(store):
         await store.runs.write(taken.lease, ends())
     assert await store.runs.start(session, "owner", store.plan) is None
     assert await store.runs.start("ses_none", "owner", store.plan) is None
-    assert [run.id for run in await store.runs.list(session, 1, 1)] == ids[1:2]
+    assert [run.id for run in (await store.runs.list(session, 1, 1)).rows] == ids[1:2]
 
 
 async def test_starting_at_once_starts_one(store):
@@ -178,7 +178,7 @@ async def test_cancelling_a_queued_run_ends_it(store):
     run, events = await store.runs.request_cancel(session, run_id)
     assert (run.status, run.ended_at) == (RunStatus.CANCELLED, events[0].ts)
     assert [(event.seq, event.type) for event in events] == [(2, EventType.TURN_CANCELLED)]
-    assert await store.events.after(session, 1, 10) == list(events)
+    assert (await store.events.after(session, 1, 10)).rows == list(events)
     assert await store.runs.request_cancel(session, run_id) == (run, ())
     assert await store.runs.start(session, "owner", store.plan) is None
     assert (await store.sessions.get("t", session)).updated_at == run.ended_at

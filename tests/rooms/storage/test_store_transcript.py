@@ -142,7 +142,7 @@ async def test_a_session_goes_with_all_its_rows_but_not_while_it_is_busy(store):
     await store.sessions.delete("t", session)
     left = (
         await store.transcript.load(session), await store.transcript.calls(session, None),
-        await store.events.after(session, 0, 10), await store.runs.list(session, 0, 10),
+        (await store.events.after(session, 0, 10)).rows, (await store.runs.list(session, 0, 10)).rows,
         await store.events.heads([session]), await store.runs.live(session),
     )  # fmt: skip
     assert not any(left)
@@ -175,12 +175,12 @@ async def test_readers_get_the_events_that_the_writer_got(store):
     ]
     written = [taken.written, *[await store.runs.write(taken.lease, step) for step in steps]]
     events = [event for part in written for event in part.events]
-    stored = await store.events.after(session, 1, 100)
+    stored = (await store.events.after(session, 1, 100)).rows
     assert stored == events
     assert [event.seq for event in stored] == list(range(2, 8))
-    assert await store.events.after(session, 3, 2) == stored[2:4]
+    assert (await store.events.after(session, 3, 2)).rows == stored[2:4]
     assert await store.events.after(session, 0, 100, taken.lease.run_id) == await store.events.after(session, 0, 100)
-    assert await store.events.after(session, 0, 100, "run_none") == []
+    assert (await store.events.after(session, 0, 100, "run_none")).rows == []
 
 
 async def test_an_event_brings_its_message_whole(store):
@@ -219,11 +219,11 @@ async def test_writers_at_once_get_numbers_without_a_gap(store):
     step = Step(events=(NewEvent(EventType.CONTEXT_WARNING, {"code": "x"}), NewEvent(EventType.CONTEXT_WARNING)))
     posts = [store.accept(session, queue=True) for _ in range(8)]
     await asyncio.gather(*(store.runs.write(lease, step) for _ in range(16)), *posts)
-    stored = await store.events.after(session, 0, 1000)
+    stored = (await store.events.after(session, 0, 1000)).rows
     assert [event.seq for event in stored] == list(range(1, len(stored) + 1))
     assert len(stored) == 3 + 32 + 8
     assert [event.ts for event in stored] == sorted(event.ts for event in stored)
-    assert [run.turn for run in await store.runs.list(session, 0, 100)] == list(range(1, 10))
+    assert [run.turn for run in (await store.runs.list(session, 0, 100)).rows] == list(range(1, 10))
 
 
 async def test_a_number_that_json_cannot_hold_is_refused_and_takes_no_seq(store):

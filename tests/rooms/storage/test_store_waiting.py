@@ -60,7 +60,7 @@ async def test_a_run_that_waits_has_no_owner_and_nobody_starts_or_takes_it_over(
         await store.sessions.delete("t", session)
     [kept] = await store.transcript.calls(session, 2)
     assert (kept.state, kept.deadline) == (CallState.WAITING, LATE)
-    told = (await store.events.after(session, 0, 100))[-1]
+    told = (await store.events.after(session, 0, 100)).rows[-1]
     assert told.data["calls"] == [{"index": 0, "input": {"path": "/t0"}}]
 
 
@@ -73,7 +73,7 @@ async def test_the_answer_that_completes_it_queues_it_once_before_every_other(st
     run, events = await store.runs.answer(session, lease.run_id, ["t0"], answers, None)
     assert (run.status, len(events)) == (RunStatus.QUEUED, 1)
     assert (await store.runs.answer(session, lease.run_id, ["t0"], answers, None))[1] == ()
-    log = await store.events.after(session, 0, 100)
+    log = (await store.events.after(session, 0, 100)).rows
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
     assert await store.runs.queued_sessions() == [session]
     taken = await store.start(session)

@@ -8,6 +8,7 @@ from typing import Any
 
 from app.conversation.events import EventType, StoredEvent
 from app.conversation.reply import Delta
+from app.ports import Stretch
 from app.turns.broadcast import Broadcast
 from app.turns.follow import Follower
 from app.turns.open_message import OpenMessage
@@ -29,12 +30,12 @@ class Log:
         self.events.append(event)
         return event
 
-    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Sequence[StoredEvent]:
+    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Stretch[StoredEvent]:
         self.reads += 1
         await asyncio.sleep(0)
-        found = [event for event in self.events if event.seq > seq and run_id in (None, event.run_id)][:limit]
+        found = [event for event in self.events if event.seq > seq and run_id in (None, event.run_id)]
         await asyncio.sleep(0)
-        return found
+        return Stretch(found[:limit], limit < len(found))
 
     async def heads(self, session_ids: Sequence[str]) -> Mapping[str, int]:
         return dict.fromkeys(session_ids, self.pruned + len(self.events))

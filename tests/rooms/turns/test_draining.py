@@ -138,6 +138,6 @@ async def test_a_compaction_that_is_not_done_at_the_limit_names_its_run():
     turns.end_streams()
     with pytest.raises(Draining) as refused:
         await asking
-    [run] = await works.runs.list(session.id, 0, 10)
+    [run] = (await works.runs.list(session.id, 0, 10)).rows
     assert (run.kind, refused.value.extra) == ("compact", {"run_id": run.id})
     stop.set()

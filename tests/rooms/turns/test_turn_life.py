@@ -297,7 +297,7 @@ async def test_a_cancel_that_comes_while_the_run_is_being_started_reaches_it():
     turns, session = works.process(), await works.open()
     posting = asyncio.create_task(turns.post(session, posted(), False, None))
     await started.wait()
-    [run] = await works.runs.list(session.id, 0, 1)
+    [run] = (await works.runs.list(session.id, 0, 1)).rows
     cancelling = asyncio.create_task(turns.cancel(session.id, run.id))
     await asyncio.sleep(0)
     go_on.set()
@@ -323,7 +323,7 @@ async def test_a_poster_that_leaves_while_the_run_is_being_started_does_not_orph
     await started.wait()
     posting.cancel()
     go_on.set()
-    [run] = await works.runs.list(session.id, 0, 1)
+    [run] = (await works.runs.list(session.id, 0, 1)).rows
     assert (await turns.wait(session.id, run.id)).status is RunStatus.COMPLETED
 
 
