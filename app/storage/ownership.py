@@ -64,16 +64,26 @@ _START = f"""
     )
     select {_FOUND} from run
 """
-# A lease further ahead than one that was just renewed is from before the database's clock was set back.
-_EXPIRED = """
+_RUNNING = """
     from runs r join session_heads h on h.session_id = r.session_id and h.running_run_id = r.id
-    where r.status = 'running' and h.lease_until not between now() and now() + 2 * make_interval(secs => {lease_s})
+    where r.status = 'running'
 """
-_ANY_EXPIRED = f"select exists (select {_EXPIRED.format(lease_s='$1')})"
-# `died`: an owner that has let go of the run at its shutdown is not named any more.
+# An owner that has let go of the run at its shutdown is not named any more.
+_EXPIRED = f"{_RUNNING} and (h.lease_until < now() or h.owner is null)"
+_ANY_EXPIRED = f"select exists (select {_EXPIRED})"
+# A lease further ahead than one that was just renewed is from before the database's clock was set back. Its owner may
+# live: it gets the time to be heard.
+_CUT_LEASES = f"""
+    with ahead as materialized (
+        select h.session_id {_RUNNING} and h.lease_until > now() + 2 * make_interval(secs => $1)
+        for update of h skip locked
+    )
+    update session_heads h set lease_until = clock_timestamp() + make_interval(secs => $1)
+    from ahead where h.session_id = ahead.session_id
+"""
 _LOCK_EXPIRED = f"""
     with expired as materialized (
-        select h.session_id, h.owner is not null as died {_EXPIRED.format(lease_s="$2")} and ($3 or h.owner is null)
+        select h.session_id, h.owner is not null as died {_EXPIRED} and ($3 or h.owner is null)
         order by h.lease_until limit 1 for update of h skip locked
     )
     update session_heads h set
@@ -106,9 +116,14 @@ async def start(
     return await _write_plan(connection, Lease(session_id, row["id"], generation, owner), row, 0, plan)
 
 
-async def any_expired(connection: asyncpg.Connection, lease_s: float) -> bool:
-    found: bool = await connection.fetchval(_ANY_EXPIRED, lease_s)
+async def any_expired(connection: asyncpg.Connection) -> bool:
+    found: bool = await connection.fetchval(_ANY_EXPIRED)
     return found
+
+
+async def cut_leases(connection: asyncpg.Connection, lease_s: float) -> None:
+    """Those that no owner can have renewed by the present clock."""
+    await connection.execute(_CUT_LEASES, lease_s)
 
 
 async def lock_expired(

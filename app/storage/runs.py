@@ -81,6 +81,8 @@ class PostgresRuns:
             return await ownership.start(connection, session_id, owner, self._lease_s, plan)
 
     async def take_over(self, owner: str, plan: Plan, dead: bool = True) -> Taken | None:
+        async with self._pool.connection() as connection:
+            await ownership.cut_leases(connection, self._lease_s)
         while True:
             async with self._pool.transaction() as connection:
                 lease, died = await ownership.lock_expired(connection, owner, self._lease_s, dead)
@@ -95,7 +97,7 @@ class PostgresRuns:
 
     async def any_expired(self) -> bool:
         async with self._pool.connection() as connection:
-            return await ownership.any_expired(connection, self._lease_s)
+            return await ownership.any_expired(connection)
 
     async def write(self, lease: Lease, step: Step) -> Written:
         async with self._pool.connection() as connection:

@@ -78,8 +78,10 @@ class MemoryRuns:
 
     async def take_over(self, owner: str, plan: Plan, dead: bool = True) -> Taken | None:
         now = self._state.clock.now()
+        for room in self._state.rooms.values():
+            room.cut_lease(now, self._lease)
         running = (room for room in self._state.rooms.values() if room.running and (dead or room.released))
-        expired = [room for room in running if room.overdue(now, self._lease)]
+        expired = [room for room in running if room.overdue(now)]
         for room in expired:
             run = room.runs[room.running or ""]
             step = max((e.seq for e in room.events if e.run_id == run.id and e.type in _PROGRESS), default=0)
@@ -97,7 +99,7 @@ class MemoryRuns:
 
     async def any_expired(self) -> bool:
         now = self._state.clock.now()
-        return any(room.running and room.overdue(now, self._lease) for room in self._state.rooms.values())
+        return any(room.running and room.overdue(now) for room in self._state.rooms.values())
 
     def _own(self, room: Room, run: Run, owner: str, deaths: int, plan: Plan) -> Taken:
         run = replace(run, status=RunStatus.RUNNING)

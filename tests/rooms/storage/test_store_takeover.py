@@ -128,10 +128,13 @@ async def test_only_its_owner_lets_go_of_a_run(store):
     assert (await store.runs.get(session, stale.run_id)).status is RunStatus.COMPLETED
 
 
-async def test_a_lease_from_before_the_clock_was_set_back_is_over_and_not_one_that_was_renewed(store):
+async def test_after_the_clock_was_set_back_owners_get_a_lease_to_be_heard_and_then_are_dead(store):
     left, kept = [await store.running(await store.open()) for _ in range(2)]
     for lease in (left, kept):
         await store.age(lease.session_id, -1)
+    assert await store.runs.take_over("next", store.plan) is None
+    assert (await store.runs.renew([kept])).lost == frozenset()
+    await store.age(left.session_id, (LEASE_S + 1) / 3600)
     await store.runs.renew([kept])
     assert await store.runs.any_expired()
     assert (await store.runs.take_over("next", store.plan)).lease.run_id == left.run_id
@@ -139,8 +142,16 @@ async def test_a_lease_from_before_the_clock_was_set_back_is_over_and_not_one_th
     assert await store.runs.take_over("next", store.plan) is None
 
 
-async def test_a_clock_set_back_by_less_than_a_lease_gives_no_run_away(store):
+async def test_what_was_let_go_of_before_the_clock_was_set_back_is_taken_over_at_once(store):
+    await store.runs.release([await store.running(session := await store.open())])
+    await store.age(session, -1)
+    assert await store.runs.any_expired()
+    assert (await store.runs.take_over("next", store.plan, dead=False)).beginning.deaths == 0
+
+
+async def test_a_clock_set_back_by_less_than_a_lease_changes_no_lease(store):
     await store.running(session := await store.open())
-    await store.age(session, -0.9 * LEASE_S / 3600)
-    assert not await store.runs.any_expired()
+    await store.age(session, -0.5 * LEASE_S / 3600)
     assert await store.runs.take_over("next", store.plan) is None
+    await store.age(session, 1.2 * LEASE_S / 3600)
+    assert not await store.runs.any_expired()
