@@ -113,9 +113,7 @@ class LedgerStore(Protocol):
 
 
 class EventLog(Protocol):
-    async def after(
-        self, session_id: str, seq: int, limit: int, run_id: str | None = None
-    ) -> Sequence[StoredEvent]: ...
+    async def after(self, session_id: str, seq: int, limit: int, run_id: str | None = None) -> Stretch[StoredEvent]: ...
 
     async def newest(self, session_id: str, types: Sequence[EventType], limit: int) -> Sequence[StoredEvent]:
         """The newest of these types, oldest first; not for types whose data refers to a message."""
