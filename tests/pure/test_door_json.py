@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.json_body import MAX_DEPTH, parse_json
-from app.errors import InvalidRequest
+from app.api.json_body import MAX_DEPTH, MAX_VALUES, Count, parse_json, parse_lines
+from app.errors import BodyTooLarge, InvalidRequest
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
@@ -25,12 +25,12 @@ def cleaned(value):
 @given(VALUES | st.sampled_from(['"', "[1,", "nan", "[NaN]", "1e999", '{"a":1}x', "\ufeff1", '"\ud83d\\ude00"']))
 def test_a_large_body_is_read_as_a_small_one_is(value):
     body = (value if isinstance(value, str) else json.dumps(value)).encode("utf-8", "surrogatepass")
-    assert outcome(body, fair=True) == outcome(body, fair=False)
+    assert outcome(body, Count(MAX_VALUES)) == outcome(body, None)
 
 
-def outcome(body: bytes, fair: bool) -> object:
+def outcome(body: bytes, count: Count | None) -> object:
     try:
-        return parse_json(body, fair)
+        return parse_json(body, count)
     except InvalidRequest as error:
         return error.detail
 
@@ -74,7 +74,7 @@ def test_depth_is_bounded_exactly(opening: str):
     with pytest.raises(InvalidRequest):
         parse_json(nested(100_000))
     with pytest.raises(InvalidRequest, match="deeper"):
-        parse_json(nested(100_000), fair=True)
+        parse_json(nested(100_000), Count(MAX_VALUES))
 
 
 @pytest.mark.parametrize("body", ["NaN", "[Infinity]", "-Infinity", "1e999", "-1e999", "", " ", "nul", "'a'", "{}x"])
@@ -85,3 +85,20 @@ def test_what_is_no_json_is_refused(body: str):
 
 def test_numbers_keep_their_value():
     assert parse_json(b"[12345678901234567890123, 1e3, 0.1]") == [12345678901234567890123, 1000.0, 0.1]
+
+
+@pytest.mark.parametrize("body", ["[1, 2, [3]]", '{"a": 1, "b": {"c": {}}, "d": []}'])
+def test_a_body_is_read_no_further_than_the_first_value_over_the_limit(body: str):
+    assert parse_json(body.encode(), Count(4)) == json.loads(body)
+    with pytest.raises(BodyTooLarge, match="more than 3 JSON values"):
+        parse_json(body.encode(), Count(3))
+    with pytest.raises(BodyTooLarge):
+        parse_json(f"[{body}, no JSON".encode(), Count(4))
+
+
+async def test_values_of_all_lines_count_together(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("app.api.json_body.MAX_LINES_VALUES", 599)
+    line = json.dumps([0, "x" * 1000]).encode()
+    assert len(await parse_lines(b"\n".join([line] * 299))) == 299
+    with pytest.raises(BodyTooLarge, match="more than 599"):
+        await parse_lines(b"\n".join([line] * 300))
