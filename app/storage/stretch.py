@@ -10,41 +10,48 @@ Item = TypeVar("Item")
 # One row may hold a body of the largest size.
 STRETCH_BYTES = 2**23
 
+BytesOf = Callable[[str], str]
+"""What a column holds, as an expression."""
+
+# As it is stored, compressed: known without a look at it.
+STORED: BytesOf = "pg_column_size({})".format
+UNPACKED: BytesOf = "octet_length({}::text)".format
+
 
 def stretch(
-    columns: str, table: str, scope: str, size: str, key: Sequence[str], after: str, limit: str, joined: str = ""
+    columns: str, table: str, scope: str, size: Callable[[BytesOf], str], key: Sequence[str], after: str, limit: str
 ) -> str:
     """A statement for `Stretch.rows`, in the order of the columns `key`, each row with `more`.
 
     `scope`: which rows of `table` are in the list; `size`: what one of them adds, in bytes; `after`: placeholders, one
     for each column of the key; `limit`: a placeholder.
 
-    Row by row: a window over all of them would unpack each one, and the limit may be a thousand.
+    Rows are unpacked to be measured only where what is stored before them is below the bound: the limit may be a
+    thousand. Ranges of the key are read, not a next row at a time: each such look would read all that follow where the
+    planner does not know how many they are.
     """
     of_table = ", ".join(f"{table}.{column}" for column in key)
     last = ", ".join(f"last_{column}" for column in key)
-    reached = ", ".join(f"reach.last_{column}" for column in key)
     named = ", ".join(f"{table}.{column} as last_{column}" for column in key)
-
-    def following(place: str) -> str:
-        return f"""
-            select {named}, {size} as size from {table} {joined}
-            where {scope} and ({of_table}) > ({place}) order by {of_table} limit 1
-        """
-
+    begun = f"{scope} and ({of_table}) > ({after})"
+    counted = f"select {last}, row_number() over list as number, sum(size) over list - size as held"
+    window = f"window list as (order by {last} rows unbounded preceding)"
     return f"""
-        with recursive reach as (
-            select {last}, size as held, 1 as number from ({following(after)}) as oldest
-            union all
-            select {", ".join(f"following.last_{column}" for column in key)}, held + size, number + 1
-            from reach, lateral ({following(reached)}) as following
-            where held < {STRETCH_BYTES} and number < {limit}
+        with near as materialized (
+            {counted} from (
+                select {named}, {size(STORED)} as size from {table} where {begun} order by {of_table} limit {limit} + 1
+            ) as found {window}
+        ), far as materialized (
+            select {last} from near where held < {STRETCH_BYTES} and number <= {limit} order by number desc limit 1
+        ), measured as materialized (
+            {counted} from (
+                select {named}, {size(UNPACKED)} as size from {table}, far where {begun} and ({of_table}) <= ({last})
+            ) as found {window}
         ), newest as materialized (
-            select {last}, exists (select from {table} where {scope} and ({of_table}) > ({last})) as more
-            from reach order by number desc limit 1
+            select {last}, number < (select count(*) from near) as more
+            from measured where held < {STRETCH_BYTES} order by number desc limit 1
         )
-        select {columns}, more from {table}, newest
-        where {scope} and ({of_table}) > ({after}) and ({of_table}) <= ({last}) order by {of_table}
+        select {columns}, more from {table}, newest where {begun} and ({of_table}) <= ({last}) order by {of_table}
     """
 
 
