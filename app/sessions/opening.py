@@ -67,7 +67,7 @@ async def open_session(
     if made := await store.made_by(opening.key):
         return made, False, (await _rows(opening, ids))[1] if opening.repair else []
     settings, system = await read_choices(profiles, offer, opening)
-    await check_room(store, opening.tenant, max_sessions)
+    await check_room(store, opening.tenant, max_sessions, opening.key)
     rows, repairs = await _rows(opening, ids)
     new = NewSession(ids.new("ses"), opening.tenant, system, opening.model, settings)
     session, created = await store.create(new, rows, opening.key, at_most(max_sessions))
@@ -87,10 +87,15 @@ async def _rows(opening: Opening, ids: IdSource) -> tuple[list[NewMessage], list
     return await asyncio.to_thread(import_rows, opening.messages, opening.repair, ids)
 
 
-async def check_room(store: SessionStore, tenant: str, sessions: int | None) -> None:
-    """Before costly work; `SessionStore.create` asks again, under its lock. Raises TooManySessions."""
+async def check_room(store: SessionStore, tenant: str, sessions: int | None, key: Idempotency | None) -> None:
+    """Before costly work; `SessionStore.create` asks again, under its lock. Raises TooManySessions.
+
+    Not where the key has made one by now: it is that one which counts, and which `create` will give.
+    """
     if admit := at_most(sessions):
-        admit(await store.count(tenant))
+        present = await store.count(tenant)
+        if await store.made_by(key) is None:
+            admit(present)
 
 
 def at_most(sessions: int | None) -> Admit | None:

@@ -48,7 +48,7 @@ class Planter:
         """
         if made := await self.store.made_by(key):
             return made
-        await check_room(self.store, tenant, self.max_sessions)
+        await check_room(self.store, tenant, self.max_sessions, key)
         new, seed = await prepare()
         try:
             new = replace(new, base=await self._write_files(new.id, seed))

@@ -1,3 +1,4 @@
+import asyncio
 import threading
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ from app.apart import LARGE_BYTES
 from app.conversation.messages import result_block, text_block, tool_uses
 from app.conversation.model_profile import TABLE, ModelProfile, resolve
 from app.conversation.session import Idempotency, SessionSettings
-from app.errors import IdempotencyMismatch, InvalidPayload, TranscriptInvalid
+from app.errors import IdempotencyMismatch, InvalidPayload, TooManySessions, TranscriptInvalid
 from app.sessions.opening import Offer, Opening, read_choices
 
 MODEL = "claude-sonnet-4-6"
@@ -205,6 +206,17 @@ async def test_a_repeat_is_known_before_what_it_asks_for_is_checked_and_told_the
     assert told == repairs != []
     with pytest.raises(IdempotencyMismatch):
         await sessions.open(Opening("acme", MODEL, max_tokens=-1, key=replace(key, body_hash="h2")))
+
+
+async def test_a_repeat_beside_the_first_one_gets_its_session_though_the_tenant_is_full_by_then(sessions):
+    sessions = replace(sessions, max_sessions=1)
+    key = Idempotency("acme", "/v1/sessions", "k1", "h1")
+    opening = Opening("acme", MODEL, system="x" * LARGE_BYTES, key=key)
+    first, again = await asyncio.gather(sessions.open(opening), sessions.open(opening))
+    assert first[0] == again[0]
+    assert first[1] != again[1]
+    with pytest.raises(TooManySessions):
+        await sessions.open(replace(opening, key=replace(key, key="k2")))
 
 
 @pytest.mark.parametrize("size", [1, LARGE_BYTES])
