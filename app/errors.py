@@ -166,6 +166,10 @@ class TooManySessions(TooManyRequests):
     code, title = "too_many_sessions", "Too many sessions"
 
 
+class TooMuchAtOnce(TooManyRequests):
+    code, title = "too_much_at_once", "Too much is under way at once"
+
+
 class CursorTooOld(HangoError):
     """Events after the cursor were pruned."""
 

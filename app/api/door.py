@@ -1,6 +1,7 @@
 """The outermost door: who is asking, and whether the body is fit to be read. Plain ASGI, so it also guards streams."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from starlette.datastructures import Headers
@@ -10,6 +11,7 @@ from app import telemetry
 from app.apart import LARGE_BYTES
 from app.api.json_body import LINES, Body, media_type, parse_body, parse_lines
 from app.api.problems import problem
+from app.api.share import MAX_ANSWERS, MAX_BODIES, Held, Sender, Share
 from app.conversation.api_key import ApiKey, digest_of
 from app.errors import BodyTooLarge, Forbidden, HangoError, NotFound, Unauthorized
 
@@ -35,6 +37,8 @@ class Door:
         self._app = app
         self._keys = keys
         self._max_body_bytes = max_body_bytes
+        self._bodies: dict[str, Share] = defaultdict(lambda: Share(MAX_BODIES))
+        self._answers: dict[str, Share] = defaultdict(lambda: Share(MAX_ANSWERS))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,10 +50,21 @@ class Door:
         # Each request is a task of its own, up to the last line that the web server writes about it.
         telemetry.enter(path=scope["path"], **_ids(scope["path"]))
         try:
-            scope.setdefault("state", {})["tenant"] = self._admit(scope, headers)
+            tenant = scope.setdefault("state", {})["tenant"] = self._admit(scope, headers)
             if scope["path"].endswith("\n"):
                 raise NotFound("There is nothing at this path.")  # the router's `$` would not see the line break
-            body = await _read(receive, headers, self._max_body_bytes)
+        except HangoError as error:
+            await problem(error)(scope, receive, send)
+            return
+        held = Held(self._bodies[tenant], self._answers[tenant])
+        try:
+            await self._let_in(held, scope, headers, receive, send)
+        finally:
+            held.end()
+
+    async def _let_in(self, held: Held, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        try:
+            body = await _read(receive, headers, self._max_body_bytes, held)
             scope["state"]["large"] = len(body) > LARGE_BYTES
             if body and _holds_lines(scope, headers):
                 scope["state"]["body"] = await parse_lines(body)
@@ -62,7 +77,9 @@ class Door:
         except HangoError as error:
             await problem(error)(scope, receive, send)
             return
-        await self._app(scope, _replay(body, receive), send)
+        replay = _replay(body, receive)
+        del body  # the route lets it go before it answers
+        await self._app(scope, replay, Sender(held, scope, receive, send))
 
     def _admit(self, scope: Scope, headers: Headers) -> str:
         if scope["path"] in OPEN_PATHS:
@@ -108,13 +125,14 @@ def _check_local(headers: Headers) -> None:
         raise Forbidden("Without API keys only same-origin requests are served.")
 
 
-async def _read(receive: Receive, headers: Headers, limit: int) -> Body:
-    """The whole body. Raises BodyTooLarge before more than `limit` bytes are held, and Gone."""
+async def _read(receive: Receive, headers: Headers, limit: int, held: Held) -> Body:
+    """The whole body. Raises BodyTooLarge before more than `limit` bytes are held, TooMuchAtOnce, and Gone."""
     declared = headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > limit:
-        raise BodyTooLarge(
-            f"The body has {declared} bytes; the limit is {limit}.", body_bytes=int(declared), limit_bytes=limit
-        )
+    size = int(declared) if declared.isdigit() else 0
+    if size > limit:
+        raise BodyTooLarge(f"The body has {size} bytes; the limit is {limit}.", body_bytes=size, limit_bytes=limit)
+    if size > LARGE_BYTES:
+        await held.body(size)
     body = bytearray()
     while True:
         message = await receive()
@@ -123,18 +141,20 @@ async def _read(receive: Receive, headers: Headers, limit: int) -> Body:
         body += message.get("body", b"")
         if len(body) > limit:
             raise BodyTooLarge(f"The body has more than {limit} bytes.", limit_bytes=limit)
+        if len(body) > LARGE_BYTES >= size:
+            # In pieces, of unknown length: it may become as large as bodies may be.
+            size = limit
+            await held.body(size)
         if not message.get("more_body", False):
             return body
 
 
 def _replay(body: Body, receive: Receive) -> Receive:
-    sent = False
+    waiting: list[Body] = [body]
 
     async def replay() -> Message:
-        nonlocal sent
-        if sent:
+        if not waiting:
             return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return {"type": "http.request", "body": waiting.pop(), "more_body": False}
 
     return replay

@@ -55,10 +55,9 @@ class DoorRequest(Request):
     """Its body is what the door parsed and cleaned, so that it is parsed once, or what was made of it off the loop."""
 
     async def body(self) -> bytes:
-        """As it came. The base class would copy it."""
-        if not hasattr(self, "_body"):
-            self._body = (await self.receive()).get("body", b"")
-        return self._body
+        """As it came, once: the base class would copy it, and keep it for as long as the answer takes."""
+        body: bytes = (await self.receive()).get("body", b"")
+        return body
 
     async def json(self) -> Any:
         return getattr(self.state, "checked", self.state.body)

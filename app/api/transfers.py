@@ -7,13 +7,14 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import Headers
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Match
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 from app.apart import apart
 from app.api.answers import PROBLEMS, SessionAnswer
 from app.api.export_lines import line_of, read_lines
 from app.api.json_body import LINES, media_type
 from app.api.json_text import DATA_HEADERS, JsonResponse, encode
+from app.api.presence import while_there
 from app.api.render import session_json
 from app.api.requests import Bearer, Context, DoorRoute, Key, Opened, Tenant
 from app.api.schemas import ForkRequest
@@ -28,6 +29,14 @@ class LinesRoute(DoorRoute):
         if media_type(Headers(scope=scope)) != LINES:
             return Match.NONE, {}
         return super().matches(scope)
+
+
+class LinesResponse(StreamingResponse):
+    """The base class leaves what a client that goes away was sent last in a ring of frames, until the collector comes
+    by; it may be 30 MB."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await while_there(receive, self.stream_response(send))
 
 
 router = APIRouter(
@@ -59,7 +68,7 @@ async def fork_session(session: Opened, services: Context, key: Key, body: ForkR
 async def export_session(session: Opened, services: Context) -> Response:
     """The session as JSON lines that `POST /v1/sessions` takes: settings, messages, records, files."""
     headers = {**DATA_HEADERS, "Content-Disposition": f'attachment; filename="{session.id}.jsonl"'}
-    return StreamingResponse(_lines(services.transfers.exports.parts(session)), media_type=LINES, headers=headers)
+    return LinesResponse(_lines(services.transfers.exports.parts(session)), media_type=LINES, headers=headers)
 
 
 async def _lines(parts: AsyncIterator[Part]) -> AsyncIterator[bytes]:

@@ -1,0 +1,140 @@
+"""What the server holds of one tenant's large bodies and answers at a time: nobody may fill its memory alone.
+
+Small ones are not counted: the many that a tenant has under way are no more than a few large ones.
+"""
+
+import asyncio
+
+from starlette.types import Message, Receive, Scope, Send
+
+from app.apart import LARGE_BYTES
+from app.api.connection import cut
+from app.api.problems import problem
+from app.errors import TooMuchAtOnce
+
+# A body takes up to ten times its length while it is read, checked and stored.
+MAX_BODIES = 3 * 2**25
+MAX_ANSWERS = 3 * 2**26
+# Shorter than a connection is given between two pieces of its body.
+PATIENCE_S = 20.0
+RETRY_S = 1
+
+
+class Share:
+    """Bytes of one tenant. What is larger than the limit passes when nothing else is held."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._held = limit, 0
+        self._line = asyncio.Lock()
+        self._returned = asyncio.Event()
+
+    async def wait(self, size: int) -> None:
+        """Takes in the order of those who ask. Raises TooMuchAtOnce when it takes too long."""
+        try:
+            async with asyncio.timeout(PATIENCE_S), self._line:
+                while not self._has_room(size):
+                    self._returned.clear()
+                    await self._returned.wait()
+        except TimeoutError:
+            raise self._refusal("bodies") from None
+        self._held += size
+
+    def take(self, size: int) -> None:
+        """Raises TooMuchAtOnce."""
+        if not self._has_room(size):
+            raise self._refusal("answers")
+        self._held += size
+
+    def give_back(self, size: int) -> None:
+        self._held -= size
+        self._returned.set()
+
+    def _has_room(self, size: int) -> bool:
+        return not self._held or self._held + size <= self._limit
+
+    def _refusal(self, things: str) -> TooMuchAtOnce:
+        return TooMuchAtOnce(f"Large {things} of a tenant may have {self._limit} bytes at once.", self._limit, RETRY_S)
+
+
+class Held:
+    """What one request holds of its tenant's shares."""
+
+    def __init__(self, bodies: Share, answers: Share) -> None:
+        self._bodies, self._answers = bodies, answers
+        self._body = self._answer = 0
+
+    async def body(self, size: int) -> None:
+        await self._bodies.wait(size)
+        self._body = size
+
+    def answer(self, size: int) -> None:
+        """Raises TooMuchAtOnce."""
+        self._answers.take(size)
+        self._answer += size
+
+    def end_body(self) -> None:
+        self._bodies.give_back(self._body)
+        self._body = 0
+
+    def end_answer(self) -> None:
+        self._answers.give_back(self._answer)
+        self._answer = 0
+
+    def end(self) -> None:
+        self.end_body()
+        self.end_answer()
+
+
+class Sender:
+    """Sends an answer piece by piece, as its client takes it. With its first byte the body is done with.
+
+    What is large is counted until the client has it. Without room an answer is refused, and a stream cut: its reader
+    comes back for the rest.
+    """
+
+    def __init__(self, held: Held, scope: Scope, receive: Receive, send: Send) -> None:
+        self._held, self._scope, self._receive, self._send = held, scope, receive, send
+        self._start: Message | None = None
+        self._refused = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+        elif not self._refused:
+            start, self._start = self._start, None
+            await self._send_body(start, message)
+
+    async def _send_body(self, start: Message | None, message: Message) -> None:
+        if start is not None:
+            self._end_body()
+        try:
+            if len(message.get("body", b"")) > LARGE_BYTES:
+                self._held.answer(len(message["body"]))
+        except TooMuchAtOnce as error:
+            self._refused = True
+            await self._refuse(start, error)
+            return
+        if start is not None:
+            await self._send(start)
+        await self._send_pieces(message)
+        self._held.end_answer()
+
+    def _end_body(self) -> None:
+        state = self._scope["state"]
+        if state["large"]:  # a stream may last for hours after what was posted
+            state.pop("body", None)
+            state.pop("checked", None)
+        self._held.end_body()
+
+    async def _refuse(self, start: Message | None, error: TooMuchAtOnce) -> None:
+        if start is None:
+            cut(self._scope)
+        else:
+            await problem(error)(self._scope, self._receive, self._send)
+
+    async def _send_pieces(self, message: Message) -> None:
+        body = message.get("body", b"")
+        last = max(0, len(body) - 1) // LARGE_BYTES * LARGE_BYTES
+        for place in range(0, last, LARGE_BYTES):
+            await self._send({**message, "body": body[place : place + LARGE_BYTES], "more_body": True})
+        await self._send({**message, "body": body[last:]})
