@@ -82,7 +82,7 @@ class RunStore(Protocol):
     async def take_over(self, owner: str, plan: Plan, dead: bool = True) -> Taken | None:
         """Takes one running run whose lease has expired (database time), with the plan's step; None without one.
 
-        A lease that reaches further than two of them is cut to one: the clock was set back since.
+        A lease that reaches further than two of them is cut to two: the clock was set back since.
 
         Not `dead`: only one that its owner has let go of.
 

@@ -72,13 +72,14 @@ _RUNNING = """
 _EXPIRED = f"{_RUNNING} and (h.lease_until < now() or h.owner is null)"
 _ANY_EXPIRED = f"select exists (select {_EXPIRED})"
 # A lease further ahead than one that was just renewed is from before the database's clock was set back. Its owner may
-# live: it gets the time to be heard.
+# live: it gets the time to be heard, also one that was started with a longer lease, while servers are restarted with
+# another one.
 _CUT_LEASES = f"""
     with ahead as materialized (
         select h.session_id {_RUNNING} and h.lease_until > now() + 2 * make_interval(secs => $1)
         for update of h skip locked
     )
-    update session_heads h set lease_until = clock_timestamp() + make_interval(secs => $1)
+    update session_heads h set lease_until = clock_timestamp() + 2 * make_interval(secs => $1)
     from ahead where h.session_id = ahead.session_id
 """
 _LOCK_EXPIRED = f"""

@@ -61,8 +61,8 @@ class Room:
 
     def cut_lease(self, now: datetime, lease: timedelta) -> None:
         """One from before the clock was set back: its owner may live, and gets the time to be heard."""
-        if self.lease_until is not None and self.lease_until > now + 2 * lease:
-            self.lease_until = now + lease
+        if self.lease_until is not None:
+            self.lease_until = min(self.lease_until, now + 2 * lease)
 
     def shown(self) -> Session:
         """With the status that follows from its live runs."""

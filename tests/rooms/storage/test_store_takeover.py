@@ -134,7 +134,10 @@ async def test_after_the_clock_was_set_back_owners_get_a_lease_to_be_heard_and_t
         await store.age(lease.session_id, -1)
     assert await store.runs.take_over("next", store.plan) is None
     assert (await store.runs.renew([kept])).lost == frozenset()
-    await store.age(left.session_id, (LEASE_S + 1) / 3600)
+    await store.age(left.session_id, 1.4 * LEASE_S / 3600)  # one that renews four times as long a lease comes by then
+    await store.runs.renew([kept])
+    assert not await store.runs.any_expired()
+    await store.age(left.session_id, 0.7 * LEASE_S / 3600)
     await store.runs.renew([kept])
     assert await store.runs.any_expired()
     assert (await store.runs.take_over("next", store.plan)).lease.run_id == left.run_id
