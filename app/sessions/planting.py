@@ -1,8 +1,9 @@
 """A new session that goes on from what another one was: its files first, then all its rows at once."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from app.apart import MANY_ROWS, apart
 from app.context.archive import Section, archive_path
@@ -32,6 +33,9 @@ class Seed:
 Prepare = Callable[[], Awaitable[tuple[NewSession, Seed]]]
 """Reads and checks what is planted; not called for a request that is only repeated."""
 
+# Each holds a whole transcript, some of them several times over.
+MOST_AT_ONCE = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Planter:
@@ -39,13 +43,20 @@ class Planter:
     files: FileBackend
     ids: IdSource
     max_sessions: int | None
+    _places: dict[str, asyncio.Semaphore] = field(
+        default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(MOST_AT_ONCE))
+    )
 
     async def plant(self, tenant: str, prepare: Prepare, key: Idempotency | None) -> Session:
         """The session, or the one that the key had made. Raises what creating one does, BodyTooLarge, and what
-        `prepare` does.
+        `prepare` does. One tenant's wait for each other, in their order.
 
         A server that dies meanwhile leaves files that no session has, until they are pruned, and nothing else.
         """
+        async with self._places[tenant]:
+            return await self._plant(tenant, prepare, key)
+
+    async def _plant(self, tenant: str, prepare: Prepare, key: Idempotency | None) -> Session:
         if made := await self.store.made_by(key):
             return made
         await check_room(self.store, tenant, self.max_sessions, key)

@@ -1,5 +1,6 @@
 """Whatever a session holds: its export comes back the same, a fork of it is sound, and a failure leaves nothing."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 
@@ -21,10 +22,11 @@ from app.conversation.tool_servers import ToolServer
 from app.errors import Conflict, IdempotencyMismatch, StoreUnavailable, TooManySessions
 from app.filesystem.memory import MemoryFiles
 from app.ports import Admit, FileInfo
+from app.sessions.planting import MOST_AT_ONCE, Seed
 from app.storage.memory.sessions import MemorySessions
 from tests.pure.context.histories import assistant, call_block, row, rows_of, user
 from tests.pure.context.ledgers import summary_cut
-from tests.rooms.sessions.transfer_room import Files, Room, comparable, history, stored
+from tests.rooms.sessions.transfer_room import Files, Room, comparable, each, history, stored
 
 Stored = tuple[list[StoredMessage], Ledger, Files]
 
@@ -226,3 +228,22 @@ async def test_a_full_tenant_is_told_so_before_a_file_is_read_or_written():
         await room.forks.fork("t", source.id, None, None)
     with pytest.raises(TooManySessions):
         await room.bring(lines)
+
+
+async def test_a_tenant_has_few_transcripts_in_memory_and_keeps_no_other_tenant_waiting():
+    room, begun, go_on = Room(), [], asyncio.Event()
+
+    async def plant(tenant: str) -> Session:
+        async def prepare() -> tuple[NewSession, Seed]:
+            begun.append(tenant)
+            await go_on.wait()
+            new = NewSession(room.ids.new("ses"), tenant, (), "claude-sonnet-4-6", SessionSettings())
+            return new, Seed("old", [], Ledger(), (), each({}))
+
+        return await room.planter.plant(tenant, prepare, None)
+
+    planting = [asyncio.create_task(plant(tenant)) for tenant in ["full"] * (MOST_AT_ONCE + 2) + ["other"]]
+    await asyncio.sleep(0)
+    assert begun == ["full"] * MOST_AT_ONCE + ["other"]
+    go_on.set()
+    assert len({session.id for session in await asyncio.gather(*planting)}) == len(planting)
