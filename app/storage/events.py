@@ -8,24 +8,19 @@ from app.ports import Stretch
 from app.storage.engine import Pool
 from app.storage.rendering import ASKING, with_input, with_message
 from app.storage.rows import Row
-from app.storage.stretch import BytesOf, stretch
+from app.storage.stretch import stretch
 from app.storage.transcript import messages_at
 
 _COLUMNS = "seq, type, run_id, message_seq, data, created_at"
-
-
-def _size(bytes_of: BytesOf) -> str:
-    """With the message that is shown."""
-    return f"""
-        {bytes_of("data")} + coalesce((
-            select {bytes_of("content")} from messages
-            where messages.session_id = events.session_id and messages.seq = events.message_seq
-        ), 0)
-    """
-
-
+# With the message that is shown.
+_SIZE = """
+    octet_length(data::text) + coalesce((
+        select octet_length(content::text) from messages
+        where messages.session_id = events.session_id and messages.seq = events.message_seq
+    ), 0)
+"""
 _AFTER, _OF_RUN = (
-    stretch(_COLUMNS, "events", scope, _size, ("seq",), after="$2", limit="$3")
+    stretch(_COLUMNS, "events", scope, _SIZE, ("seq",), after="$2", limit="$3")
     for scope in ("events.session_id = $1", "events.run_id = $4 and events.session_id = $1")
 )
 _NEWEST = f"""

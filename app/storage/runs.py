@@ -14,23 +14,18 @@ from app.storage.idempotency import made_by
 from app.storage.repeated_steps import write_again
 from app.storage.rows import LISTED_RUN_COLUMNS, run_of
 from app.storage.steps import write_step
-from app.storage.stretch import BytesOf, stretch
+from app.storage.stretch import stretch
 
 log = logging.getLogger(__name__)
-
-
-def _size(bytes_of: BytesOf) -> str:
-    """A run is shown with its reply."""
-    return f"""
-        coalesce((
-            select {bytes_of("content")} from messages reply
-            where reply.session_id = runs.session_id and reply.run_id = runs.id and role = 'assistant'
-            order by reply.seq desc limit 1
-        ), 0)
-    """
-
-
-_LIST = stretch(LISTED_RUN_COLUMNS, "runs", "runs.session_id = $1", _size, ("turn",), after="$2", limit="$3")
+# A run is shown with its reply.
+_SIZE = """
+    coalesce((
+        select octet_length(content::text) from messages reply
+        where reply.session_id = runs.session_id and reply.run_id = runs.id and role = 'assistant'
+        order by reply.seq desc limit 1
+    ), 0)
+"""
+_LIST = stretch(LISTED_RUN_COLUMNS, "runs", "runs.session_id = $1", _SIZE, ("turn",), after="$2", limit="$3")
 # A head that a process was stopped with in its hand would keep the others' sweep waiting.
 _QUEUED = f"""
     select h.session_id from session_heads h join (

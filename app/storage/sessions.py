@@ -57,7 +57,7 @@ _LIST = stretch(
     SESSION_COLUMNS,
     "sessions",
     "tenant = $1 and parent_session_id is null",
-    lambda bytes_of: f"{bytes_of('system')} + {bytes_of('settings')}",
+    "octet_length(system::text) + octet_length(settings::text)",
     ("created_at", "id"),
     after="$2, $3",
     limit="$4",

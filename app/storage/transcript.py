@@ -14,13 +14,7 @@ from app.storage.stretch import stretch
 
 _PAGE = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq > $2 order by seq limit $3"
 _STRETCH = stretch(
-    MESSAGE_COLUMNS,
-    "messages",
-    "session_id = $1",
-    lambda bytes_of: bytes_of("content"),
-    ("seq",),
-    after="$2",
-    limit="$3",
+    MESSAGE_COLUMNS, "messages", "session_id = $1", "octet_length(content::text)", ("seq",), after="$2", limit="$3"
 )
 # Two ranges of the key, so that what lies between them is never read.
 _VIEW = f"""

@@ -6,6 +6,7 @@ import pytest
 
 from app.storage import events, runs, sessions, transcript
 from app.storage.engine import Pool
+from app.storage.stretch import STRETCH_BYTES
 
 ROWS = 3000
 PAGE = 500
@@ -45,3 +46,18 @@ async def test_a_page_reads_a_few_blocks_for_each_of_its_rows(
         [told] = await connection.fetchval(f"explain (analyze, buffers, format json) {statement}", *arguments)
     assert told["Plan"]["Actual Rows"] == PAGE
     assert told["Plan"]["Shared Hit Blocks"] + told["Plan"]["Shared Read Blocks"] < BLOCKS
+
+
+async def test_rows_after_the_bound_are_not_unpacked(pool: Pool):
+    """Blanks are stored in a hundredth of what they are."""
+    blanks = f"""('["' || repeat(' ', {STRETCH_BYTES // 2}) || '"]')::json"""
+    async with pool.connection() as connection:
+        await connection.execute(FILL)
+        await connection.execute(f"""
+            insert into messages (session_id, seq, id, role, content, created_at)
+            select 's1', {ROWS} + n, 'large' || n, 'user', {blanks}, now() from generate_series(1, 50) as n
+        """)
+        statement = f"explain (analyze, buffers, format json) {transcript._STRETCH}"
+        [told] = await connection.fetchval(statement, "s1", ROWS, PAGE)
+    assert told["Plan"]["Actual Rows"] == 2
+    assert told["Plan"]["Shared Hit Blocks"] + told["Plan"]["Shared Read Blocks"] < 100  # all fifty: 917
