@@ -11,7 +11,7 @@ from app import telemetry
 from app.apart import LARGE_BYTES
 from app.api.json_body import LINES, Body, media_type, parse_body, parse_lines
 from app.api.problems import problem
-from app.api.share import MAX_ANSWERS, MAX_BODIES, Held, Sender, Share
+from app.api.share import Held, Sender, Shares, weight
 from app.conversation.api_key import ApiKey, digest_of
 from app.errors import BodyTooLarge, Forbidden, HangoError, NotFound, Unauthorized
 
@@ -37,8 +37,7 @@ class Door:
         self._app = app
         self._keys = keys
         self._max_body_bytes = max_body_bytes
-        self._bodies: dict[str, Share] = defaultdict(lambda: Share(MAX_BODIES))
-        self._answers: dict[str, Share] = defaultdict(lambda: Share(MAX_ANSWERS))
+        self._shares: dict[str, Shares] = defaultdict(Shares)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,7 +55,7 @@ class Door:
         except HangoError as error:
             await problem(error)(scope, receive, send)
             return
-        held = Held(self._bodies[tenant], self._answers[tenant])
+        held = Held(self._shares[tenant])
         try:
             await self._let_in(held, scope, headers, receive, send)
         finally:
@@ -66,6 +65,8 @@ class Door:
         try:
             body = await _read(receive, headers, self._max_body_bytes, held)
             scope["state"]["large"] = len(body) > LARGE_BYTES
+            if (work := weight(body)) > LARGE_BYTES:
+                await held.work(work)
             if body and _holds_lines(scope, headers):
                 scope["state"]["body"] = await parse_lines(body)
             elif body:

@@ -4,6 +4,7 @@ Small ones are not counted: the many that a tenant has under way are no more tha
 """
 
 import asyncio
+from dataclasses import dataclass, field
 
 from starlette.types import Message, Receive, Scope, Send
 
@@ -12,8 +13,11 @@ from app.api.connection import cut
 from app.api.problems import problem
 from app.errors import TooMuchAtOnce
 
-# A body takes up to ten times its length while it is read, checked and stored.
 MAX_BODIES = 3 * 2**25
+# What is made of bodies, and what that takes: a body takes up to ten times its length while it is checked and stored.
+MAX_WORK = 3 * 2**25
+VALUE_BYTES = 64
+WIDE = 4  # bytes a character takes in a text that has wide ones
 MAX_ANSWERS = 3 * 2**26
 # Shorter than a connection is given between two pieces of its body.
 PATIENCE_S = 20.0
@@ -56,28 +60,49 @@ class Share:
         return TooMuchAtOnce(f"Large {things} of a tenant may have {self._limit} bytes at once.", self._limit, RETRY_S)
 
 
+def weight(body: bytes | bytearray) -> int:
+    """About what its JSON will take, in bytes: between any two values is a comma. Counting them takes no time."""
+    return len(body) * (1 if body.isascii() else WIDE) + body.count(b",") * VALUE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Of one tenant."""
+
+    bodies: Share = field(default_factory=lambda: Share(MAX_BODIES))
+    work: Share = field(default_factory=lambda: Share(MAX_WORK))
+    answers: Share = field(default_factory=lambda: Share(MAX_ANSWERS))
+
+
 class Held:
     """What one request holds of its tenant's shares."""
 
-    def __init__(self, bodies: Share, answers: Share) -> None:
-        self._bodies, self._answers = bodies, answers
-        self._body = self._answer = 0
+    def __init__(self, shares: Shares) -> None:
+        self._shares = shares
+        self._body = self._work = self._answer = 0
 
     async def body(self, size: int) -> None:
-        await self._bodies.wait(size)
+        """Before it is read."""
+        await self._shares.bodies.wait(size)
         self._body = size
+
+    async def work(self, size: int) -> None:
+        """Before anything is made of the body. Who waits for this waits for nobody who waits for `body`."""
+        await self._shares.work.wait(size)
+        self._work = size
 
     def answer(self, size: int) -> None:
         """Raises TooMuchAtOnce."""
-        self._answers.take(size)
+        self._shares.answers.take(size)
         self._answer += size
 
     def end_body(self) -> None:
-        self._bodies.give_back(self._body)
-        self._body = 0
+        self._shares.bodies.give_back(self._body)
+        self._shares.work.give_back(self._work)
+        self._body = self._work = 0
 
     def end_answer(self) -> None:
-        self._answers.give_back(self._answer)
+        self._shares.answers.give_back(self._answer)
         self._answer = 0
 
     def end(self) -> None:

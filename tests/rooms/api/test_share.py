@@ -7,7 +7,7 @@ import pytest
 
 from app.apart import LARGE_BYTES
 from app.api import share
-from app.api.share import Held, Sender, Share
+from app.api.share import Held, Sender, Share, Shares, weight
 from app.errors import TooMuchAtOnce
 
 LARGE = LARGE_BYTES + 1
@@ -17,12 +17,12 @@ async def test_bodies_wait_in_line_for_those_before_them():
     bodies, order = Share(10), []
 
     async def use(name: str, size: int) -> None:
-        held = Held(bodies, Share(0))
+        held = Held(Shares(bodies))
         await held.body(size)
         order.append(name)
         held.end()
 
-    first = Held(bodies, Share(0))
+    first = Held(Shares(bodies))
     await first.body(6)
     waiting = [asyncio.create_task(use(*one)) for one in (("large", 8), ("small", 2), ("over the limit", 11))]
     await asyncio.sleep(0)
@@ -35,7 +35,7 @@ async def test_bodies_wait_in_line_for_those_before_them():
 async def test_who_would_wait_for_too_long_is_told_when_to_ask_again(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(share, "PATIENCE_S", 0)
     bodies = Share(10)
-    first, second = Held(bodies, Share(0)), Held(bodies, Share(0))
+    first, second = Held(Shares(bodies)), Held(Shares(bodies))
     await first.body(6)
     with pytest.raises(TooMuchAtOnce) as refused:
         await second.body(6)
@@ -46,6 +46,28 @@ async def test_who_would_wait_for_too_long_is_told_when_to_ask_again(monkeypatch
     await second.body(10)
 
 
+async def test_work_waits_for_work_and_not_for_bodies_that_are_read():
+    shares = Shares(Share(10), Share(10))
+    first, second, third = [Held(shares) for _ in range(3)]
+    await first.body(5)
+    await second.body(5)
+    await first.work(11)
+    waiting = [asyncio.create_task(second.work(10)), asyncio.create_task(third.body(10))]
+    await asyncio.sleep(0)
+    assert not any(task.done() for task in waiting)
+    first.end()
+    await waiting[0]
+    second.end_body()
+    await waiting[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "least"), [(b"x" * 9, 9), ("é".encode() * 9, 72), (b"[" + b"{}," * 9 + b"{}]", 9 * 64)]
+)
+def test_many_values_and_wide_characters_weigh_more_than_their_bytes(body: bytes, least: int):
+    assert least <= weight(bytearray(body)) <= least + len(body)
+
+
 class Client:
     """What it has been sent."""
 
@@ -53,7 +75,7 @@ class Client:
         self.sent: list[dict] = []
         self.reads = asyncio.Event()
         self.reads.set()
-        self.held = Held(Share(0), answers)
+        self.held = Held(Shares(answers=answers))
         self.state = {"large": True, "body": 1, "checked": 2}
         self.cut = False
         scope = {"type": "http", "state": self.state, "extensions": {"hango.cut": {"now": self._cut}}}
