@@ -1,7 +1,8 @@
 """Work on what is large, done so that it does not hold up everybody else's streams."""
 
 import asyncio
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -20,6 +21,11 @@ async def apart(large: bool, work: Callable[[], T]) -> T:
     if not large:
         return work()
     return await asyncio.get_running_loop().run_in_executor(_thread, work)
+
+
+def places(most: int) -> Mapping[str, asyncio.Semaphore]:
+    """By tenant: so many of its pieces of work that hold a whole transcript, the others in line behind them."""
+    return defaultdict(lambda: asyncio.Semaphore(most))
 
 
 def is_large(value: Any) -> bool:

@@ -1,6 +1,7 @@
 """Sessions that go on elsewhere: fork, export, and the export that comes back."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -35,8 +36,13 @@ class LinesResponse(StreamingResponse):
     """The base class leaves what a client that goes away was sent last in a ring of frames, until the collector comes
     by; it may be 30 MB."""
 
+    def __init__(self, lines: AsyncGenerator[bytes, None], headers: dict[str, str]) -> None:
+        super().__init__(lines, media_type=LINES, headers=headers)
+        self._lines = lines
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await while_there(receive, self.stream_response(send))
+        async with aclosing(self._lines):
+            await while_there(receive, self.stream_response(send))
 
 
 router = APIRouter(
@@ -68,12 +74,13 @@ async def fork_session(session: Opened, services: Context, key: Key, body: ForkR
 async def export_session(session: Opened, services: Context) -> Response:
     """The session as JSON lines that `POST /v1/sessions` takes: settings, messages, records, files."""
     headers = {**DATA_HEADERS, "Content-Disposition": f'attachment; filename="{session.id}.jsonl"'}
-    return LinesResponse(_lines(services.transfers.exports.parts(session)), media_type=LINES, headers=headers)
+    return LinesResponse(_lines(services.transfers.exports.parts(session)), headers)
 
 
-async def _lines(parts: AsyncIterator[Part]) -> AsyncIterator[bytes]:
-    async for part in parts:
-        yield encode(line_of(part)) + b"\n"
+async def _lines(parts: AsyncGenerator[Part, None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(parts):
+        async for part in parts:
+            yield encode(line_of(part)) + b"\n"
 
 
 def _created(session: Session) -> Response:

@@ -1,8 +1,11 @@
 """An export: a session as a sequence of parts, read a piece at a time."""
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
 
+from app.apart import places
 from app.context.archive import Section
 from app.context.batches import unanswered
 from app.conversation.messages import StoredMessage
@@ -12,6 +15,7 @@ from app.ports import FileBackend, LedgerStore, SessionStore, TranscriptStore
 from app.sessions.forking import ledger_at, sections_of, workspace
 
 PAGE_ROWS = 50
+MOST_AT_ONCE = 4  # of a tenant: each holds a page of rows, and one that is on its way
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +49,15 @@ class Exports:
     transcript: TranscriptStore
     ledgers: LedgerStore
     files: FileBackend
+    _places: Mapping[str, asyncio.Semaphore] = field(default_factory=lambda: places(MOST_AT_ONCE))
 
-    async def parts(self, session: Session) -> AsyncIterator[Part]:
+    async def parts(self, session: Session) -> AsyncGenerator[Part, None]:
         """The session, its messages up to the newest closed batch, its records, its files, the end."""
+        async with self._places[session.tenant], aclosing(self._parts(session)) as parts:
+            async for part in parts:
+                yield part
+
+    async def _parts(self, session: Session) -> AsyncGenerator[Part, None]:
         yield session
         last: StoredMessage | None = None
         async for last in self._closed(session.id):

@@ -1,11 +1,10 @@
 """A new session that goes on from what another one was: its files first, then all its rows at once."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.apart import MANY_ROWS, apart
+from app.apart import MANY_ROWS, apart, places
 from app.context.archive import Section, archive_path
 from app.context.replant import planned, replanted
 from app.context.transplant import archived_to, base_state, moved
@@ -43,9 +42,7 @@ class Planter:
     files: FileBackend
     ids: IdSource
     max_sessions: int | None
-    _places: dict[str, asyncio.Semaphore] = field(
-        default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(MOST_AT_ONCE))
-    )
+    _places: Mapping[str, asyncio.Semaphore] = field(default_factory=lambda: places(MOST_AT_ONCE))
 
     async def plant(self, tenant: str, prepare: Prepare, key: Idempotency | None) -> Session:
         """The session, or the one that the key had made. Raises what creating one does, BodyTooLarge, and what

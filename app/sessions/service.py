@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from app.apart import places
 from app.context.apply import Source, apply, provenance
 from app.context.budget import make_budget
 from app.context.cache_points import message_points
@@ -26,6 +27,7 @@ from app.sessions.opening import Offer, Opening, open_session
 from app.sessions.profiles import Profiles, effective_profile
 
 Audience = Literal["user", "agent", "all"]
+MOST_VIEWS = 2  # of a tenant at once: each may be of hundreds of megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Sessions:
     ledgers: LedgerStore
     caches: bool
     max_sessions: int | None = None
+    _views: Mapping[str, asyncio.Semaphore] = field(default_factory=lambda: places(MOST_VIEWS))
 
     async def open(self, opening: Opening) -> tuple[Session, bool, list[Repair]]:
         return await open_session(self.store, self.ids, self.profiles, self.offer, opening, self.max_sessions)
@@ -96,19 +99,21 @@ class Sessions:
     async def context(self, tenant: str, session_id: str) -> Gauge:
         """The gauge, with an estimate of the view as it stands."""
         session = await self.store.get(tenant, session_id)
-        ledger, rows = await self._ledger(session_id)
-        profile = effective_profile(self.profiles, session)
-        settings, memo = session.settings, ledger.memo
-        budget = make_budget(profile, settings.max_tokens, settings.thinking, memo)
-        # Thousands of rows take a tenth of a second: the streams of others do not wait for it.
-        parts = await asyncio.to_thread(self._parts, session, ledger, rows, await self.tools_of(session))
-        added = await asyncio.to_thread(self._added, session, ledger, rows)
-        estimated = sum(parts.values())
-        whole = measure(memo, estimated, added, budget.window).tokens
-        breakdown = {name: round(tokens * whole / max(1, estimated)) for name, tokens in parts.items()}
-        last = session.last_input_tokens
-        preset = profile.preset.name
-        return gauge(profile.model, budget, last, whole, breakdown, session.compactions, memo.epochs, preset)
+        tools = await self.tools_of(session)  # which may wait for somebody else's server
+        async with self._views[tenant]:
+            ledger, rows = await self._ledger(session_id)
+            profile = effective_profile(self.profiles, session)
+            settings, memo = session.settings, ledger.memo
+            budget = make_budget(profile, settings.max_tokens, settings.thinking, memo)
+            # Thousands of rows take a tenth of a second: the streams of others do not wait for it.
+            parts = await asyncio.to_thread(self._parts, session, ledger, rows, tools)
+            added = await asyncio.to_thread(self._added, session, ledger, rows)
+            estimated = sum(parts.values())
+            whole = measure(memo, estimated, added, budget.window).tokens
+            breakdown = {name: round(tokens * whole / max(1, estimated)) for name, tokens in parts.items()}
+            last = session.last_input_tokens
+            preset = profile.preset.name
+            return gauge(profile.model, budget, last, whole, breakdown, session.compactions, memo.epochs, preset)
 
     def _parts(
         self, session: Session, ledger: Ledger, rows: Sequence[StoredMessage], tools: tuple[ToolDefinition, ...]
@@ -135,11 +140,12 @@ class Sessions:
 
     async def view(self, tenant: str, session_id: str) -> View:
         """What the model would be sent now, and which record shaped what."""
-        session = await self.store.get(tenant, session_id)
-        ledger, rows = await self._ledger(session_id)
-        messages = await asyncio.to_thread(apply, ledger, rows, session_id)
-        sources = await asyncio.to_thread(provenance, ledger, rows, session_id)
-        return View(messages, sources, self._breakpoints(session, ledger, messages))
+        async with self._views[tenant]:
+            session = await self.store.get(tenant, session_id)
+            ledger, rows = await self._ledger(session_id)
+            messages = await asyncio.to_thread(apply, ledger, rows, session_id)
+            sources = await asyncio.to_thread(provenance, ledger, rows, session_id)
+            return View(messages, sources, self._breakpoints(session, ledger, messages))
 
     def _breakpoints(self, session: Session, ledger: Ledger, messages: tuple[Message, ...]) -> Sequence[Breakpoint]:
         if not (self.caches and effective_profile(self.profiles, session).prompt_caching):
@@ -150,19 +156,21 @@ class Sessions:
 
     async def listed_files(self, tenant: str, session_id: str) -> Sequence[tuple[FileInfo, Sequence[Record]]]:
         """Every file with the records that put its content away; sorted by path."""
-        await self.store.get(tenant, session_id)
-        ledger, rows = await self._ledger(session_id)
-        away = await asyncio.to_thread(put_away, ledger, rows, session_id)
-        found = {info.path: info for info in await self.files.list(session_id, "/")}
-        unlisted = {path: FileInfo(path, None, None) for path in away.keys() - found.keys()}
-        return [(info, away.get(path, ())) for path, info in sorted({**unlisted, **found}.items())]
+        async with self._views[tenant]:
+            await self.store.get(tenant, session_id)
+            ledger, rows = await self._ledger(session_id)
+            away = await asyncio.to_thread(put_away, ledger, rows, session_id)
+            found = {info.path: info for info in await self.files.list(session_id, "/")}
+            unlisted = {path: FileInfo(path, None, None) for path in away.keys() - found.keys()}
+            return [(info, away.get(path, ())) for path, info in sorted({**unlisted, **found}.items())]
 
     async def records(self, tenant: str, session_id: str) -> Sequence[Record]:
         """The records in force, newest first."""
-        await self.store.get(tenant, session_id)
-        ledger, _ = await self._ledger(session_id)
-        cuts = dict.fromkeys(record for record in (ledger.summary, ledger.cut) if record)
-        return [*reversed(list(cuts)), *reversed(ledger.folds), *reversed(ledger.shapings)]
+        async with self._views[tenant]:
+            await self.store.get(tenant, session_id)
+            ledger, _ = await self._ledger(session_id)
+            cuts = dict.fromkeys(record for record in (ledger.summary, ledger.cut) if record)
+            return [*reversed(list(cuts)), *reversed(ledger.folds), *reversed(ledger.shapings)]
 
     async def remains(self, session_id: str) -> tuple[str, Sequence[StoredMessage]]:
         """The newest summary, empty without one, and the rows that the view shows besides it."""

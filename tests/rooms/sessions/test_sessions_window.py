@@ -1,5 +1,7 @@
 """What is shown of a session's window, from stored rows and records."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,12 +9,15 @@ import pytest
 
 from app.context.epoch_json import to_json
 from app.context.ledger import private_state, with_epoch
+from app.conversation.messages import StoredMessage
 from app.conversation.records import Anchor, Cause, Cut, Epoch, Ledger, Memo, Reason, Shaping, Tier
 from app.conversation.run import Closing, NewRun, RunInput, RunStatus, Step
 from app.errors import NotFound
 from app.reading import borne_out
 from app.sessions.opening import Opening
+from app.sessions.service import MOST_VIEWS
 from app.storage.memory.runs import MemoryRuns
+from app.storage.memory.transcript import MemoryTranscript
 
 MODEL = "claude-sonnet-4-6"
 ANSWER = {"type": "tool_use", "id": "t1", "name": "read_file", "input": {"path": "/workspace/a"}}
@@ -127,3 +132,31 @@ async def test_after_an_epoch_the_summary_is_in_the_breakdown_and_what_left_is_n
     assert before.breakdown["summary"] == 0 < after.breakdown["summary"]
     assert after.breakdown["messages"] < before.breakdown["messages"]
     assert (before.epochs, after.epochs) == (0, 1)
+
+
+class Slow(MemoryTranscript):
+    """Notes whose view is read, and reads it once it may."""
+
+    def __init__(self, state) -> None:
+        super().__init__(state)
+        self.read: list[str] = []
+        self.go_on = asyncio.Event()
+
+    async def view_rows(self, session_id: str, from_seq: int, seqs: Sequence[int]) -> Sequence[StoredMessage]:
+        self.read.append(session_id)
+        await self.go_on.wait()
+        return await super().view_rows(session_id, from_seq, seqs)
+
+
+@pytest.mark.parametrize("ask", ["context", "view", "records", "listed_files"])
+async def test_a_tenant_has_few_views_in_memory_and_keeps_no_other_tenant_waiting(sessions, state, ask):
+    slow = Slow(state)
+    sessions = replace(sessions, transcript=slow)
+    full, other = [(await sessions.open(Opening(tenant, MODEL, messages=TALK)))[0] for tenant in ("full", "other")]
+    asked = [full] * (MOST_VIEWS + 2) + [other]
+    asking = [asyncio.create_task(getattr(sessions, ask)(session.tenant, session.id)) for session in asked]
+    await asyncio.sleep(0)
+    assert slow.read == [full.id] * MOST_VIEWS + [other.id]
+    slow.go_on.set()
+    await asyncio.gather(*asking)
+    assert slow.read.count(full.id) == MOST_VIEWS + 2

@@ -22,6 +22,7 @@ from app.conversation.tool_servers import ToolServer
 from app.errors import Conflict, IdempotencyMismatch, StoreUnavailable, TooManySessions
 from app.filesystem.memory import MemoryFiles
 from app.ports import Admit, FileInfo
+from app.sessions import exporting
 from app.sessions.planting import MOST_AT_ONCE, Seed
 from app.storage.memory.sessions import MemorySessions
 from tests.pure.context.histories import assistant, call_block, row, rows_of, user
@@ -247,3 +248,17 @@ async def test_a_tenant_has_few_transcripts_in_memory_and_keeps_no_other_tenant_
     assert begun == ["full"] * MOST_AT_ONCE + ["other"]
     go_on.set()
     assert len({session.id for session in await asyncio.gather(*planting)}) == len(planting)
+
+
+async def test_an_export_waits_for_those_of_its_tenant_and_goes_on_when_a_reader_of_one_leaves():
+    room = Room()
+    session = await room.plant(rows_of([user("a")]), Ledger(), {})
+    begun = [room.exports.parts(session) for _ in range(exporting.MOST_AT_ONCE)]
+    for parts in begun:
+        await anext(parts)
+    late = room.exports.parts(session)
+    first = asyncio.ensure_future(anext(late))
+    await asyncio.sleep(0)
+    assert not first.done()
+    await begun[0].aclose()
+    assert await first == session
