@@ -34,7 +34,15 @@ from app.storage.ledger import PostgresLedger
 from app.storage.runs import PostgresRuns
 from app.storage.sessions import PostgresSessions
 from app.storage.transcript import PostgresTranscript
-from app.system import RandomIds, SystemClock, collect, return_large_blocks, switch_often
+from app.system import (
+    RandomIds,
+    SystemClock,
+    collect,
+    collect_grown,
+    resident_bytes,
+    return_large_blocks,
+    switch_often,
+)
 from app.tools.registry import Registry
 from app.tools.session_tools import SessionTools
 from app.turns.service import Turns
@@ -231,11 +239,13 @@ class Server(uvicorn.Server):
         self._drain: asyncio.Task[None] | None = None
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        collecting = asyncio.create_task(collect(SystemClock()))
+        collecting = (collect(SystemClock()), collect_grown(SystemClock(), resident_bytes))
+        tasks = [asyncio.create_task(one) for one in collecting]
         try:
             await super().serve(sockets)
         finally:
-            collecting.cancel()
+            for task in tasks:
+                task.cancel()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Not recorded, as the base class does to raise the signal again: what follows `serve` must still be done."""

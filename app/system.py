@@ -3,10 +3,14 @@
 import asyncio
 import ctypes
 import gc
+import os
 import secrets
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 from app.ports import Clock
 
@@ -81,6 +85,31 @@ def spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER, gc.get_threshold()[1], NEVER)
+
+
+# Garbage may hold what is large: a few looks at a session with pictures are a gigabyte within a minute.
+LOOK_S = 2
+GROWN_BYTES = 2**27
+
+
+async def collect_grown(clock: Clock, resident: Callable[[], int]) -> None:
+    """Looks for garbage as soon as the process has grown by GROWN_BYTES, forever; `resident`: its memory in bytes."""
+    least = resident()
+    while True:
+        await clock.sleep(LOOK_S)
+        now = resident()
+        least = min(least, now)
+        if now > least + GROWN_BYTES:
+            gc.collect()
+            least = resident()
+
+
+def resident_bytes() -> int:
+    """0 where the system does not tell it as Linux does."""
+    with suppress(OSError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 async def collect(clock: Clock) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.system import RandomIds, SystemClock, collect
+from app.system import GROWN_BYTES, RandomIds, SystemClock, collect, collect_grown
 
 
 def test_threads_never_get_the_same_id():
@@ -61,6 +61,18 @@ async def test_old_garbage_is_collected_from_time_to_time():
     collecting.cancel()
     assert rounds.garbage is not None
     assert rounds.garbage() is None
+
+
+@pytest.mark.parametrize(("grown", "collected"), [(GROWN_BYTES, False), (GROWN_BYTES + 1, True)])
+async def test_garbage_is_collected_at_once_when_the_process_has_grown(grown: int, collected: bool):
+    gc.disable()
+    rounds = Rounds()
+    collecting = asyncio.create_task(collect_grown(rounds, lambda: grown if rounds.slept else 0))
+    await rounds.second.wait()
+    gc.enable()
+    collecting.cancel()
+    assert rounds.garbage is not None
+    assert (rounds.garbage() is None) == collected
 
 
 # Blocks of 4 MB after one of 30 was freed, each with a small one behind it that lives on. In a process of its own.
