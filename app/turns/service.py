@@ -12,7 +12,7 @@ from typing import Any
 from app import telemetry
 from app.agent.foresight import foresee_compaction
 from app.agent.turn import Workbench
-from app.apart import apart, is_large
+from app.apart import apart, is_large, places
 from app.context.limits import check_max_tokens, check_window
 from app.conversation.events import EndReason, StoredEvent
 from app.conversation.messages import Block, text_of, tool_uses
@@ -34,6 +34,7 @@ from app.turns.writing import PATIENCE_S, PAUSE_S
 log = logging.getLogger(__name__)
 
 POLL_S = 1.0  # safety net for events that another process wrote
+MOST_FORESEEN = 2  # compactions of a tenant at once: each holds a view
 LOOK_S = 1.0  # how long a run that its owner has left may lie there
 
 
@@ -60,6 +61,7 @@ class Turns:
         self._lease_s = lease_s
         self._broadcast = Broadcast()
         self._runner = Runner(bench, runs, self._broadcast, profile_of, owner, lease_s)
+        self._foreseeing = places(MOST_FORESEEN)
         self._draining = False
         self._loops: list[asyncio.Task[None]] = []
         self._heartbeat: Heartbeat | None = None
@@ -253,7 +255,8 @@ class Turns:
 
     async def foresee(self, session: Session) -> Mapping[str, Any]:
         """What `compact` would do, without a call and without a write."""
-        return await foresee_compaction(self._bench, session, self._profile_of(session, session.model))
+        async with self._foreseeing[session.tenant]:
+            return await foresee_compaction(self._bench, session, self._profile_of(session, session.model))
 
     async def final_texts(self, session_id: str, runs: Sequence[Run]) -> Mapping[str, str]:
         """By run, of those that have ended."""
