@@ -80,7 +80,9 @@ class Door:
             return
         replay = _replay(body, receive)
         del body  # the route lets it go before it answers
-        await self._app(scope, replay, Sender(held, scope, receive, send))
+        sender = Sender(held, scope, receive, send)
+        scope["state"]["end_body"] = sender.end_body
+        await self._app(scope, replay, sender)
 
     def _admit(self, scope: Scope, headers: Headers) -> str:
         if scope["path"] in OPEN_PATHS:

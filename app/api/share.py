@@ -131,7 +131,7 @@ class Sender:
 
     async def _send_body(self, start: Message | None, message: Message) -> None:
         if start is not None:
-            self._end_body()
+            self.end_body()
         try:
             if len(message.get("body", b"")) > LARGE_BYTES:
                 self._held.answer(len(message["body"]))
@@ -144,9 +144,10 @@ class Sender:
         await self._send_pieces(message)
         self._held.end_answer()
 
-    def _end_body(self) -> None:
+    def end_body(self) -> None:
+        """An answer may take hours after what was posted: a stream, or the end of a run."""
         state = self._scope["state"]
-        if state["large"]:  # a stream may last for hours after what was posted
+        if state["large"]:
             state.pop("body", None)
             state.pop("checked", None)
         self._held.end_body()

@@ -22,6 +22,7 @@ from app.api.requests import (
     Limit,
     Opened,
     RunId,
+    Services,
     limit_of,
     number,
     wants_stream,
@@ -29,6 +30,7 @@ from app.api.requests import (
 from app.api.schemas import ApprovalAnswers, ToolResults, TurnCreate
 from app.api.sse import EventStream
 from app.conversation.run import Run, RunStatus
+from app.conversation.session import Idempotency, Session
 from app.errors import CursorTooOld
 from app.turns.acceptance import accept_input
 from app.turns.answers import Decision, read_results
@@ -63,9 +65,7 @@ async def post_turn(
     queue: Annotated[bool, Query(description="Queue the turn when the session is busy.")] = False,
 ) -> Response:
     """Starts a turn. With `Accept: text/event-stream` the answer is its event stream."""
-    accept = partial(accept_input, turn.content, turn.model, turn.max_tokens, turn.metadata)
-    run_input = await apart(request.state.large, accept)
-    run, first = await services.turns.post(session, run_input, queue, key)
+    run, first = await _accept(request, session, services, turn, queue, key)
     headers = {"Location": f"/v1/sessions/{session.id}/turns/{run.id}"}
     if wants_stream(request):
         if first is None:
@@ -74,9 +74,24 @@ async def post_turn(
         follower = services.turns.follow(session.id, after, run.id, until=run.id)
         return EventStream(follower, services.ping_s, headers)
     if wait:
-        run = await while_there(request.receive, services.turns.wait(session.id, run.id)) or run
+        run_id = run.id
+        del run  # it has the input too
+        ended = await while_there(request.receive, services.turns.wait(session.id, run_id))
+        run = ended or await services.turns.runs.get(session.id, run_id)
     unfinished = not wait or run.status in (RunStatus.QUEUED, RunStatus.RUNNING)
     return JsonResponse(await _whole(services, run), status_code=202 if unfinished else 200, headers=headers)
+
+
+async def _accept(
+    request: Request, session: Session, services: Services, turn: TurnCreate, queue: bool, key: Idempotency | None
+) -> tuple[Run, int | None]:
+    """As `Turns.post`. What was posted is let go: its run may take hours."""
+    accept = partial(accept_input, turn.content, turn.model, turn.max_tokens, turn.metadata)
+    run_input = await apart(request.state.large, accept)
+    posted = await services.turns.post(session, run_input, queue, key)
+    turn.content = ""  # the framework holds the payload until there is an answer
+    request.state.end_body()
+    return posted
 
 
 @router.get("", response_model=Page[RunAnswer])
