@@ -55,7 +55,7 @@ class Door:
         except HangoError as error:
             await problem(error)(scope, receive, send)
             return
-        held = Held(self._shares[tenant])
+        held = scope["state"]["held"] = Held(self._shares[tenant])
         try:
             await self._let_in(held, scope, headers, receive, send)
         finally:
@@ -80,9 +80,7 @@ class Door:
             return
         replay = _replay(body, receive)
         del body  # the route lets it go before it answers
-        sender = Sender(held, scope, receive, send)
-        scope["state"]["end_body"] = sender.end_body
-        await self._app(scope, replay, sender)
+        await self._app(scope, replay, Sender(scope, receive, send))
 
     def _admit(self, scope: Scope, headers: Headers) -> str:
         if scope["path"] in OPEN_PATHS:

@@ -4,7 +4,9 @@ Small ones are not counted: the many that a tenant has under way are no more tha
 """
 
 import asyncio
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
@@ -110,6 +112,14 @@ class Held:
         self.end_answer()
 
 
+def end_body(state: MutableMapping[str, Any]) -> None:
+    """Of a request: an answer may take hours after what was posted, a stream or the end of a run."""
+    if state["large"]:
+        state.pop("body", None)
+        state.pop("checked", None)
+    state["held"].end_body()
+
+
 class Sender:
     """Sends an answer piece by piece, as its client takes it. With its first byte the body is done with.
 
@@ -117,8 +127,9 @@ class Sender:
     comes back for the rest.
     """
 
-    def __init__(self, held: Held, scope: Scope, receive: Receive, send: Send) -> None:
-        self._held, self._scope, self._receive, self._send = held, scope, receive, send
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._held: Held = scope["state"]["held"]
         self._start: Message | None = None
         self._refused = False
 
@@ -131,7 +142,7 @@ class Sender:
 
     async def _send_body(self, start: Message | None, message: Message) -> None:
         if start is not None:
-            self.end_body()
+            end_body(self._scope["state"])
         try:
             if len(message.get("body", b"")) > LARGE_BYTES:
                 self._held.answer(len(message["body"]))
@@ -143,14 +154,6 @@ class Sender:
             await self._send(start)
         await self._send_pieces(message)
         self._held.end_answer()
-
-    def end_body(self) -> None:
-        """An answer may take hours after what was posted: a stream, or the end of a run."""
-        state = self._scope["state"]
-        if state["large"]:
-            state.pop("body", None)
-            state.pop("checked", None)
-        self._held.end_body()
 
     async def _refuse(self, start: Message | None, error: TooMuchAtOnce) -> None:
         if start is None:

@@ -28,6 +28,7 @@ from app.api.requests import (
     wants_stream,
 )
 from app.api.schemas import ApprovalAnswers, ToolResults, TurnCreate
+from app.api.share import end_body
 from app.api.sse import EventStream
 from app.conversation.run import Run, RunStatus
 from app.conversation.session import Idempotency, Session
@@ -90,7 +91,7 @@ async def _accept(
     run_input = await apart(request.state.large, accept)
     posted = await services.turns.post(session, run_input, queue, key)
     turn.content = ""  # the framework holds the payload until there is an answer
-    request.state.end_body()
+    end_body(request.scope["state"])
     return posted
 
 

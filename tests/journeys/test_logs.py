@@ -92,7 +92,7 @@ async def test_a_request_that_fails_names_its_path_session_and_trace(
     async def broken(*_: object) -> None:
         raise RuntimeError("a fault of ours")
 
-    monkeypatch.setattr(house.services.transcript, "page", broken)
+    monkeypatch.setattr(house.services.transcript, "stretch", broken)
     log.clear()
     answer = await house.http.get(f"{session}/messages", headers=TRACED)
     assert answer.status_code == 500

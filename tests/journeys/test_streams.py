@@ -102,8 +102,10 @@ async def test_open_streams_hold_no_connection(build: Build, double: Double):
     house = await build(double=double, tools=[tool], db_pool_size=5)
     double.script(Reply([call("t1", "hang", {})]), say("held in mid stream", at={1: hold}))
     working, asking = await house.open(), await house.open()
-    async with house.stream(working) as one, house.stream(asking) as two:
-        await one.until("tool.started")
+    async with AsyncExitStack() as both:
+        one = await both.enter_async_context(house.stream(working))
+        await one.until("tool.started")  # before the other one asks: the script is for whoever comes first
+        two = await both.enter_async_context(house.stream(asking))
         await asyncio.gather(tool.started.wait(), hold.reached.wait())
         async with AsyncExitStack() as stack:
             # Kept: a reader that nobody holds closes its stream.

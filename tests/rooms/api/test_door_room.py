@@ -61,7 +61,7 @@ async def test_a_body_in_pieces_arrives_whole_and_parsed(door: Door, behind: Beh
     await knock(door, piece(b'{"a":', more=True), piece(b"", more=True), piece(b'"\\u0000"}'))
     assert behind.bodies == [b'{"a":"\\u0000"}']
     state = behind.scopes[0]["state"]
-    state.pop("end_body")()
+    state.pop("held").end()
     assert state == {"tenant": "local", "large": False, "body": {"a": "\ufffd"}}
     assert (b"content-type", b"application/json") in behind.scopes[0]["headers"]
 

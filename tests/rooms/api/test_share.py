@@ -76,10 +76,10 @@ class Client:
         self.reads = asyncio.Event()
         self.reads.set()
         self.held = Held(Shares(answers=answers))
-        self.state = {"large": True, "body": 1, "checked": 2}
+        self.state = {"large": True, "body": 1, "checked": 2, "held": self.held}
         self.cut = False
         scope = {"type": "http", "state": self.state, "extensions": {"hango.cut": {"now": self._cut}}}
-        self._sender = Sender(self.held, scope, self._receive, self._send)
+        self._sender = Sender(scope, self._receive, self._send)
 
     async def ask(self, *bodies: bytes) -> None:
         await self._sender({"type": "http.response.start", "status": 200, "headers": []})
@@ -109,7 +109,7 @@ async def test_an_answer_goes_out_whole_in_pieces(size: int):
     await client.ask(bytes(size))
     assert client.answer == (200, bytes(size))
     assert max(len(message.get("body", b"")) for message in client.sent) <= LARGE_BYTES
-    assert client.state == {"large": True}
+    assert client.state == {"large": True, "held": client.held}
 
 
 async def test_a_stream_keeps_its_order():
