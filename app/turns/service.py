@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import math
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -62,8 +62,6 @@ class Turns:
         self._broadcast = Broadcast()
         self._runner = Runner(bench, runs, self._broadcast, profile_of, owner, lease_s)
         self._foreseeing = places(MOST_FORESEEN)
-        # Sessions of runs that are about to be started here, in the trace of who posted them.
-        self._starting: list[str] = []
         self._draining = False
         self._loops: list[asyncio.Task[None]] = []
         self._heartbeat: Heartbeat | None = None
@@ -142,33 +140,22 @@ class Turns:
         if self._draining and key is not None and (made := await self.runs.made_by(key)) is not None:
             return await self.runs.get(new.session_id, made), ()
         await self.check_open()
-        with self._starts(new.session_id):
-            run, events = await self.runs.accept(new, queue, key, self._admission.of(tenant))
-            telemetry.enter(**{**telemetry.entered(), "run": run.id})
-            for event in events:
-                self._broadcast.publish(event)
-            if events:
-                await self._survive(self._runner.kick(new.session_id))  # it is accepted: else the sweep starts it
+        run, events = await self.runs.accept(new, queue, key, self._admission.of(tenant))
+        telemetry.enter(**{**telemetry.entered(), "run": run.id})
+        for event in events:
+            self._broadcast.publish(event)
+        if events:
+            await self._survive(self._runner.kick(new.session_id))  # it is accepted: else the sweep starts it
         return run, events
 
     async def start_child(self, new: NewRun, key: Idempotency) -> tuple[Run, bool]:
         """A run for a run: no tenant's limit refuses it, and no drain, which waits for the other one. False when the
         key had made it before."""
-        with self._starts(new.session_id):
-            run, events = await self.runs.accept(new, False, key, None)
-            for event in events:
-                self._broadcast.publish(event)
-            await self._survive(self._runner.kick(new.session_id, in_drain=True))
+        run, events = await self.runs.accept(new, False, key, None)
+        for event in events:
+            self._broadcast.publish(event)
+        await self._survive(self._runner.kick(new.session_id, in_drain=True))
         return run, bool(events)
-
-    @contextmanager
-    def _starts(self, session_id: str) -> Iterator[None]:
-        """The sweep keeps away: a run that it starts is in no trace."""
-        self._starting.append(session_id)
-        try:
-            yield
-        finally:
-            self._starting.remove(session_id)
 
     def follow(self, session_id: str, after: int, run_id: str | None = None, until: str | None = None) -> Follower:
         waits = partial(self._waits, session_id, until or "")
@@ -301,8 +288,6 @@ class Turns:
         for session_id, run_id in await self.runs.orphans():  # whoever ended the caller died before it cancelled them
             await self._survive(self.cancel(session_id, run_id))
         for session_id in await self.runs.queued_sessions():
-            if session_id in self._starting:
-                continue
             await self._survive(self._runner.kick(session_id))
 
     async def _expire(self, session_id: str, run_id: str, now: datetime) -> None:
