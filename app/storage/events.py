@@ -8,7 +8,7 @@ from app.ports import Stretch
 from app.storage.engine import Pool
 from app.storage.rendering import ASKING, with_input, with_message
 from app.storage.rows import Row
-from app.storage.stretch import stretch
+from app.storage.stretch import others_follow, stretch
 from app.storage.transcript import messages_at
 
 _COLUMNS = "seq, type, run_id, message_seq, data, created_at"
@@ -48,7 +48,7 @@ class PostgresEvents:
             seqs = (row["message_seq"] for row in rows if row["message_seq"] is not None)
             messages = await messages_at(connection, session_id, seqs)
         events = [_event_of(row, session_id, messages.get(row["message_seq"])) for row in rows]
-        return Stretch(events, bool(rows) and rows[0]["more"])
+        return Stretch(events, others_follow(rows))
 
     async def newest(self, session_id: str, types: Sequence[EventType], limit: int) -> Sequence[StoredEvent]:
         async with self._pool.connection() as connection:

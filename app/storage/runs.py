@@ -14,7 +14,7 @@ from app.storage.idempotency import made_by
 from app.storage.repeated_steps import write_again
 from app.storage.rows import LISTED_RUN_COLUMNS, run_of
 from app.storage.steps import write_step
-from app.storage.stretch import stretch
+from app.storage.stretch import others_follow, stretch
 
 log = logging.getLogger(__name__)
 # A run is shown with its reply.
@@ -143,7 +143,7 @@ class PostgresRuns:
     async def list(self, session_id: str, after: int, limit: int) -> Stretch[Run]:
         async with self._pool.connection() as connection:
             rows = await connection.fetch(_LIST, session_id, after, limit)
-        return Stretch([run_of(row) for row in rows], bool(rows) and rows[0]["more"])
+        return Stretch([run_of(row) for row in rows], others_follow(rows))
 
     async def queued_sessions(self) -> Sequence[str]:
         async with self._pool.connection() as connection:

@@ -18,7 +18,7 @@ from app.storage.json_text import dumps
 from app.storage.pages import pages
 from app.storage.rows import SESSION_COLUMNS, session_of
 from app.storage.steps import ADDED_USAGE, CALL_RECORD, MESSAGE_RECORD
-from app.storage.stretch import stretch
+from app.storage.stretch import others_follow, stretch
 
 _ROWS = f"""
     added as (
@@ -150,7 +150,7 @@ class PostgresSessions:
     async def list(self, tenant: str, after: str | None, limit: int) -> Page[Session]:
         async with self._pool.connection() as connection:
             rows = await connection.fetch(_LIST, tenant, *cursor.decode(after), limit)
-        return cursor.page(Stretch([session_of(row) for row in rows], bool(rows) and rows[0]["more"]))
+        return cursor.page(Stretch([session_of(row) for row in rows], others_follow(rows)))
 
     async def update(
         self, tenant: str, session_id: str, title: str | None, metadata: Mapping[str, object] | None, model: str | None

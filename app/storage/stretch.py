@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from app.ports import Stretch
+from app.storage.rows import Row
 
 Item = TypeVar("Item")
 
@@ -41,6 +42,11 @@ def stretch(columns: str, table: str, scope: str, size: str, key: Sequence[str],
         )
         select {columns}, more from {table}, newest where {begun} and ({of_table}) <= ({last}) order by {of_table}
     """
+
+
+def others_follow(rows: Sequence[Row]) -> bool:
+    """`Stretch.more` of what such a statement gave: each row has it."""
+    return bool(rows) and bool(rows[0]["more"])
 
 
 def bounded(items: Sequence[Item], limit: int, size: Callable[[Item], int]) -> Stretch[Item]:

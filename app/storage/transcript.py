@@ -10,7 +10,7 @@ from app.conversation.run import ToolCall
 from app.ports import Stretch
 from app.storage.engine import Pool
 from app.storage.rows import CALL_COLUMNS, MESSAGE_COLUMNS, call_of, message_of
-from app.storage.stretch import stretch
+from app.storage.stretch import others_follow, stretch
 
 _PAGE = f"select {MESSAGE_COLUMNS} from messages where session_id = $1 and seq > $2 order by seq limit $3"
 _STRETCH = stretch(
@@ -63,7 +63,7 @@ class PostgresTranscript:
     async def stretch(self, session_id: str, after: int, limit: int) -> Stretch[StoredMessage]:
         async with self._pool.connection() as connection:
             rows = await connection.fetch(_STRETCH, session_id, after, limit)
-        return Stretch(await _messages(rows), bool(rows) and rows[0]["more"])
+        return Stretch(await _messages(rows), others_follow(rows))
 
     async def calls(self, session_id: str, message_seq: int | None) -> Sequence[ToolCall]:
         async with self._pool.connection() as connection:
